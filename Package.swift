@@ -151,7 +151,8 @@ let package = Package(
         .target(
             name: "HubAzure",
             dependencies: [
-                "HubWire", "OutgoingHTTP", "PushModel", asyncHTTPClient, nioConcurrency, nioCore, nioHTTP1, nioSSL,
+                "Hub", "HubWire", "OutgoingHTTP", "PushModel", asyncHTTPClient, lifecycle, nioConcurrency, nioCore,
+                nioHTTP1, nioPosix, nioSSL,
             ]
         ),
 
@@ -194,7 +195,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushlineMetrics", "PushServices", "FaultInjection",
+                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics", "PushServices",
+                "FaultInjection",
                 lifecycle,
                 logging, metrics, nioConcurrency,
             ]
@@ -202,7 +204,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "Authentication", "JSONWebTokens", "Store", "Broker", "Outbox", "Payloads", "PushModel",
+                "CResources", "Authentication", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox", "Payloads",
+                "PushModel",
                 "PushlineMetrics",
                 "FaultInjection",
                 deques,
@@ -240,7 +243,8 @@ let package = Package(
         .target(
             name: "Runtime",
             dependencies: [
-                "Installation", "HubEmbedded", "HubServer", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
+                "Installation", "HubAzure", "HubEmbedded", "HubServer", "Pipeline", "PushServices", "HTTPAPI", "Hub",
+                "Store",
                 "Broker", "PushModel", "PushlineMetrics",
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])),
                 argumentParser, hummingbird, hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle,
@@ -264,12 +268,19 @@ let package = Package(
         .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
         .testTarget(name: "PayloadsTests", dependencies: ["Payloads", "PushModel"]),
         .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
-        .testTarget(name: "HubWireTests", dependencies: ["HubWire", "PushModel"]),
+        .testTarget(name: "HubWireTests", dependencies: ["HubWire", "Payloads", "PushModel"]),
+        .testTarget(
+            name: "HubAzureTests",
+            dependencies: [
+                "HubAzure", "HubWire", "OutgoingHTTP", "PushModel", "PushlineSimulator", "RawHTTP", asyncHTTPClient,
+                nioConcurrency, nioHTTP1, nioPosix,
+            ]
+        ),
         .testTarget(
             name: "JSONWebTokensTests",
             dependencies: [
-                "JSONWebTokens", "PushModel", "PushlineSimulator", "TokenIssuer", crypto, cryptoExtras, logging,
-                nioConcurrency, nioCore, nioPosix, nioSSL,
+                "JSONWebTokens", "PushModel", "PushlineSimulator", "RawHTTP", "TokenIssuer", crypto, cryptoExtras,
+                logging, nioConcurrency, nioSSL,
             ]
         ),
         .testTarget(
@@ -282,7 +293,7 @@ let package = Package(
             name: "PushServicesTests",
             dependencies: [
                 "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", "OutgoingHTTP",
-                asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioSSL,
+                asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioPosix, nioSSL,
             ]
         ),
         .testTarget(
@@ -293,7 +304,7 @@ let package = Package(
             ]
         ),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
-        .target(name: "RawHTTP", dependencies: [nioCore, nioPosix, nioSSL], path: "Tests/RawHTTP"),
+        .target(name: "RawHTTP", dependencies: [nioCore, nioHTTP1, nioPosix, nioSSL], path: "Tests/RawHTTP"),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
         .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
@@ -327,7 +338,7 @@ let package = Package(
             name: "HTTPAPITests",
             dependencies: [
                 "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreSQLite", "Broker",
-                "PushModel", httpTypes,
+                "PushModel", "RawHTTP", httpTypes,
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
@@ -373,9 +384,10 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Broker", "BrokerContract", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "PushlineSimulator",
-                "PushlineMetrics",
-                "RawHTTP", "PushModel", crypto, cryptoExtras, logging, nioConcurrency,
+                "Broker", "BrokerContract", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "OutgoingHTTP",
+                "PushlineSimulator", "PushlineMetrics",
+                "RawHTTP", "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore,
+                nioHTTP1,
             ]
         ),
         // What a hostile user, client or message may do to a running installation.

@@ -1,6 +1,7 @@
 """The measurements: each gives the figures of one run, beside limits that are measured in the same run."""
 
 import json
+import re
 import subprocess
 import time
 
@@ -10,10 +11,13 @@ from hub import HubFigures
 from load import percentile
 from processes import Failure
 from signins import SignIns
+from watchers import Watchers
 
 STREAMS_APNS, STREAMS_FCM = 1000, 100
 # Handles of direct sends: so many, so many a send, with numbers that no registered device has.
 DIRECT_DEVICES, DIRECT_LIST, UNREGISTERED = 400_000, 20_000, 1 << 32
+# Those who watch one job at a time.
+WATCHERS = 1000
 # Milliseconds that nothing happens before each single send, and before each of the parts that it is compared with.
 REST = 20
 MESSAGE = {"title": "Benchmark", "body": "One message for every device, about as long as people write them."}
@@ -267,6 +271,37 @@ class Figures:
         note = " (the fan-out ended before the measurement did)" if is_over else ""
         self.say(f"  status {rate:,.0f}/s, /healthz {idle:,.0f}/s{note}")
         return {"status_ratio": rate / idle, "status_per_s": rate}
+
+    def watchers(self):
+        """What those who watch the send to all cost the API, beside the same send unwatched."""
+        alone, _, _ = self._watched(0)
+        watched, reads, events = self._watched(WATCHERS)
+        self.say(
+            f"  the API alone {alone:.3f} cores; with {WATCHERS} watchers {watched:.3f}, {reads:.2f} reads and "
+            f"{events:,.0f} events a second"
+        )
+        return {"watch_reads_per_s": reads, "watch_cores": max(0, watched - alone), "watch_events_per_s": events}
+
+    def _watched(self, count):
+        """The API's cores, its reads of the job and the events a second, from when all watch until the job is final."""
+        installation = self.installation
+        installation.receiver.reset()
+        job = installation.api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
+        watchers = Watchers(installation.api, job, count)
+        watchers.wait_until_all_are_told()
+        before, reads, start = installation.cpu()["api"], self._watch_reads(), time.monotonic()
+        if installation.api.job(job)["isFinal"]:
+            raise Failure("the job ended before all watched it")
+        installation.api.wait_until_final(job, pause=0.25)
+        events = watchers.wait_until_ended() - count
+        seconds = time.monotonic() - start
+        cores = (installation.cpu()["api"] - before) / seconds
+        return cores, (self._watch_reads() - reads) / seconds, events / seconds
+
+    def _watch_reads(self):
+        text = self.installation.api.request("GET", "/metrics").decode()
+        found = re.search(r"^pushline_job_watch_reads_total(?:\{.*\})? (\d+)", text, re.MULTILINE)
+        return int(found.group(1)) if found else 0
 
     def signin(self):
         return self.sign_ins.figures()

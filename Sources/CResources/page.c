@@ -8,6 +8,21 @@ static const uint8_t index_html[] = {
 static const uint8_t app_js[] = {
 #embed "app/app.js"
 };
+static const uint8_t api_js[] = {
+#embed "app/api.js"
+};
+static const uint8_t push_js[] = {
+#embed "app/push.js"
+};
+static const uint8_t results_js[] = {
+#embed "app/results.js"
+};
+static const uint8_t texts_js[] = {
+#embed "app/texts.js"
+};
+static const uint8_t viewer_js[] = {
+#embed "app/viewer.js"
+};
 static const uint8_t app_css[] = {
 #embed "app/app.css"
 };
@@ -49,6 +64,11 @@ static const uint8_t texts_hant[] = {
 static const struct page_file files[] = {
     {"index.html", "text/html; charset=utf-8", BYTES(index_html)},
     {"app.js", SCRIPT, BYTES(app_js)},
+    {"api.js", SCRIPT, BYTES(api_js)},
+    {"push.js", SCRIPT, BYTES(push_js)},
+    {"results.js", SCRIPT, BYTES(results_js)},
+    {"texts.js", SCRIPT, BYTES(texts_js)},
+    {"viewer.js", SCRIPT, BYTES(viewer_js)},
     {"app.css", "text/css; charset=utf-8", BYTES(app_css)},
     {"sw.js", SCRIPT, BYTES(sw_js)},
     {"manifest.webmanifest", "application/manifest+json", BYTES(manifest)},

@@ -49,6 +49,10 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case deliverTaken = "deliver.taken"
     /// The batches are open, nothing is sent.
     case deliverBegun = "deliver.begun"
+    /// A call of a hub over a wire is about to be made.
+    case hubSubmitting = "hub.submitting"
+    /// The hub has answered, and the answer is not written.
+    case hubAnswered = "hub.answered"
     /// The push service has answered, nothing is recorded.
     case deliverSent = "deliver.sent"
     /// The outcomes stand, the message is not acknowledged.

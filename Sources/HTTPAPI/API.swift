@@ -76,6 +76,12 @@ package struct API: Sendable {
             proxies: configuration.trustedProxies,
             isLoopback: configuration.isLoopback
         )
+        let apps = AppDirectory(store: store, lifetime: configuration.directoryLifetime)
+        let monitor = JobMonitor(broker: broker) { try await store.jobs($0) }
+        let watchers = JobWatchers(monitor: monitor, logger: logger) { request, app in
+            guard let spec = try await apps.spec(of: app) else { throw Problem.notFound("no such app") }
+            return try await authenticator.caller(request, app: app, spec: spec) { nil }
+        }
         let context = RouteContext(
             configuration: configuration,
             store: store,
@@ -86,7 +92,7 @@ package struct API: Sendable {
                 waiter: waiter,
                 drainWait: configuration.drainWait
             ),
-            monitor: JobMonitor { try await store.job($0, app: $1) },
+            monitor: monitor,
             large: large,
             directory: directory,
             passwords: passwords,
@@ -94,14 +100,17 @@ package struct API: Sendable {
             logger: logger
         )
         self.responder = APIResponder(
-            table: RouteTable(API.routes(context) + SessionRoutes(authenticator: authenticator).routes),
+            table: RouteTable(
+                API.routes(context) + SessionRoutes(authenticator: authenticator).routes
+                    + JobEventRoute(watchers: watchers, most: configuration.jobWatchers).routes
+            ),
             configuration: configuration,
             body: BodyReader(configuration: configuration, large: large),
-            apps: AppDirectory(store: store, lifetime: configuration.directoryLifetime),
+            apps: apps,
             authenticator: authenticator,
             logger: logger
         )
-        self.services = [publisher, waiter]
+        self.services = [publisher, waiter, watchers]
         self.waiter = waiter
         self.store = store
     }

@@ -18,6 +18,8 @@ package struct APIConfiguration: Sendable {
     package var bulkTime = Duration.seconds(3600)
     /// Imports and exports under way at a time; more are answered 503.
     package var bulkRequests = 4
+    /// Those who watch jobs at a time, some kilobytes each; more are answered 503.
+    package var jobWatchers = 2000
     /// Requests worked on at a time, bodies read at a time, and requests let in at a time; more are answered 503.
     package var requestsInFlight = 1024
     /// Requests a second and account, unless the app has its own limit; nil = no limit.

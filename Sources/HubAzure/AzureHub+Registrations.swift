@@ -88,7 +88,7 @@ extension AzureHub {
         request.longestAnswer = 8 << 20
         let answer = try await self.transport.call(request)
         let (items, unreadable) = try answer.read(WireFeed.registrations(reading:))
-        let next = answer.headers.first(name: WireNames.continuation).flatMap(Self.continuation)
+        let next = try Self.continuation(of: answer)
         // Otherwise a list would never end.
         guard next == nil || next != continuation else {
             throw AzureHubError(
@@ -127,8 +127,17 @@ extension AzureHub {
     }
 
     /// A token for the next page, in the form in which it stands in an address: Azure's own is encoded already.
-    private static func continuation(_ text: String) -> String? {
-        guard !text.isEmpty, text.utf8.count <= 4096 else { return nil }
+    private static func continuation(of answer: AzureAnswer) throws(AzureHubError) -> String? {
+        guard let text = answer.headers.first(name: WireNames.continuation), !text.isEmpty else { return nil }
+        // Without it the list would seem to end here.
+        guard text.utf8.count <= 4096 else {
+            throw AzureHubError(
+                .unanswered,
+                "the hub's token for the next page is longer than 4096 bytes",
+                status: answer.status,
+                trackingID: answer.trackingID
+            )
+        }
         let isWritten = text.wholeMatch(of: /(?:[A-Za-z0-9._~\-]|%[0-9A-Fa-f]{2})+/) != nil
         return isWritten ? text : PercentCoding.encode(text)
     }

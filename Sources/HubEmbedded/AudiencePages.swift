@@ -2,6 +2,8 @@ import PushModel
 import Store
 
 /// An audience cut into the pages of a cursor: each small enough for one message, each with the rows `(from, to]`.
+///
+/// Of a send for templates each page has the devices of one template among those rows, so that its notification is made once.
 struct AudiencePages {
     struct Page {
         let batch: FanOutPage
@@ -9,11 +11,31 @@ struct AudiencePages {
     }
 
     private(set) var pages: [Page] = []
+    /// The most templates of a step: each has a message of its own.
+    private static let maximumTemplates = 100
 
     /// - Parameters:
     ///   - audience: Rows above `cursor.after`, ascending. The last page ends where this was read to.
     ///   - cursor: Where the pages begin.
     init(_ audience: AudiencePage, cursor: AudienceCursor) {
+        if audience.templates.isEmpty { self.add(audience, template: nil, cursor: cursor) }
+        // A row without one was changed since it was read: it is no target.
+        for template in Set(audience.templates).subtracting([0]).sorted() {
+            self.add(audience.only(template), template: template, cursor: cursor)
+        }
+    }
+
+    /// The first devices of an audience, as far as one step goes.
+    static func prefix(of audience: AudiencePage) -> AudiencePage {
+        var templates: Set<Int64> = []
+        for (index, template) in audience.templates.enumerated() where templates.insert(template).inserted {
+            if templates.count > Self.maximumTemplates { return audience.prefix(index) }
+        }
+        return audience
+    }
+
+    /// Adds pages of devices that all get the same.
+    private mutating func add(_ audience: AudiencePage, template: Int64?, cursor: AudienceCursor) {
         var from = cursor.after
         /// Where the page that is being filled begins.
         var start = 0
@@ -29,7 +51,8 @@ struct AudiencePages {
                 from: from,
                 to: through,
                 size: devices.count,
-                named: devices.named
+                named: devices.named,
+                template: template
             )
             self.pages.append(Page(batch: batch, devices: devices))
             (from, start, bytes) = (through, end, 0)

@@ -27,8 +27,18 @@ struct BatchTemplate {
     }
 
     /// Makes a batch.
-    func prepare(_ key: BatchKey, devices: DeliverBatch.Devices) -> PreparedDelivery {
-        switch self.payload(for: key.pns) {
+    ///
+    /// - Parameters:
+    ///   - key: Its key.
+    ///   - devices: Its devices.
+    ///   - template: What all of them have, where the send is for templates; nil = it is gone, or the send is for none.
+    /// - Returns: The batch, or its outcome.
+    func prepare(
+        _ key: BatchKey,
+        devices: DeliverBatch.Devices,
+        template: DeviceTemplate.Content? = nil
+    ) -> PreparedDelivery {
+        switch self.payload(for: key.pns, template) {
         case .failure(let fault): return .undeliverable(fault.outcome(of: key, rows: devices.rows))
         // The batch has no devices to count.
         case .success where devices.count == 0: return .undeliverable(BatchOutcome(key: key, at: .now))
@@ -38,8 +48,8 @@ struct BatchTemplate {
                 key: key,
                 priority: self.priority,
                 expires: self.expires,
-                keepUntil: self.request.keepUntil(begins: self.begins),
-                collapse: self.request.collapse,
+                keepUntil: self.request.keepUntil(begins: self.begins, for: key.pns),
+                collapse: self.request.collapse(for: key.pns),
                 payload: payload,
                 devices: devices,
                 isDryRun: self.request.isDryRun
@@ -49,15 +59,25 @@ struct BatchTemplate {
     }
 
     /// The payload for one service, or why the app's devices there cannot be reached at all.
-    private func payload(for pns: PushService) -> Result<NativePayload, Undeliverable> {
+    private func payload(
+        for pns: PushService,
+        _ template: DeviceTemplate.Content?
+    ) -> Result<NativePayload, Undeliverable> {
         guard pns.isInService else {
             return .failure(Undeliverable(failure: .retiredService, reason: pns.retiredReason))
         }
-        guard self.spec.credentials[pns] != nil else {
+        guard self.spec.hasService(pns) else {
             return .failure(Undeliverable(failure: .misconfigured, reason: pns.noCredentialsReason()))
         }
         do {
-            let options = PayloadFormatter.Options(self.request, priority: self.priority, begins: self.begins)
+            if case .template(let properties) = self.request.content {
+                guard let template else {
+                    // Each of the devices has another one now, or is gone.
+                    return .failure(Undeliverable(failure: .deregistered, reason: "the template was removed"))
+                }
+                return .success(try TemplatePayload.fill(template, with: properties, for: pns, of: self.spec))
+            }
+            let options = PayloadFormatter.Options(self.request, for: pns, priority: self.priority, begins: self.begins)
             return .success(try PayloadFormatter.format(self.request.content, for: pns, options: options))
         } catch {
             return .failure(Undeliverable(failure: .rejected, reason: error.description))

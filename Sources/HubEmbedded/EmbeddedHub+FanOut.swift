@@ -150,8 +150,9 @@ extension EmbeddedHub {
         )
         let count = credit.prefix(of: found)
         guard count > 0 || found.rows.isEmpty else { return nil }
-        let audience = found.prefix(count)
+        let audience = AudiencePages.prefix(of: found.prefix(count))
         let pages = AudiencePages(audience, cursor: cursor).pages
+        let templates = try await self.templates(Set(pages.compactMap(\.batch.template)))
         cursor.nextPage += pages.count
         cursor.after = audience.scannedThrough
         cursor.isDone = cursor.after >= cursor.through
@@ -168,7 +169,8 @@ extension EmbeddedHub {
             step: .pages(step),
             messages: pages.map { page in
                 let key = BatchKey(job: job.id, pns: pns, page: page.batch.page, attempt: 0)
-                return [template.prepare(key, devices: page.devices)]
+                let content = page.batch.template.flatMap { templates[$0] }
+                return [template.prepare(key, devices: page.devices, template: content)]
             },
             sends: [.init(sequence: job.sequence, job: job.id, waiter: campaign.waiter)],
             // The waiter is notified once.

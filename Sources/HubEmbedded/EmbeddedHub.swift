@@ -7,7 +7,7 @@ package import PushModel
 package import Store
 
 /// Pushline's own hub: registrations in the store, audiences read from it, deliveries by our workers.
-package struct EmbeddedHub: NotificationHub {
+package struct EmbeddedHub: NotificationHub, SendFanOut {
     /// The parts of the store that the hub uses.
     package typealias HubStore = FanOutStore & OutboxStore & OutcomeSink & RegistrationStore
 
@@ -111,14 +111,22 @@ package struct EmbeddedHub: NotificationHub {
         memories: inout [JobID: AudienceMemory]
     ) async throws -> [PreparedDelivery] {
         var prepared: [PreparedDelivery] = []
-        for batch in try await self.store.batches(of: message.id) {
+        let batches = try await self.store.batches(of: message.id)
+        let templates = try await self.templates(Set(batches.compactMap(\.template)))
+        for batch in batches {
             let memory = memories[batch.key.job] ?? AudienceMemory()
             memories[batch.key.job] = memory
             let devices = try await self.devices(of: batch, memory: memory)
             let template = BatchTemplate(batch.job, request: batch.request, spec: spec)
-            prepared.append(template.prepare(batch.key, devices: devices))
+            let content = batch.template.flatMap { templates[$0] }
+            prepared.append(template.prepare(batch.key, devices: devices, template: content))
         }
         return prepared
+    }
+
+    /// The templates of batches; most sends have none.
+    func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content] {
+        numbers.isEmpty ? [:] : try await self.store.templates(numbers)
     }
 
     /// Publishes delivery messages, and records the outcomes of undeliverable batches.
@@ -174,6 +182,7 @@ package struct EmbeddedHub: NotificationHub {
         if batch.key.attempt == 0 {
             let page = try await self.store.wholeAudience(
                 of: batch.request,
+                template: batch.template,
                 job: batch.job.sequence,
                 app: batch.job.app,
                 pns: batch.key.pns,

@@ -19,7 +19,8 @@ package enum WirePlatform: String, CaseIterable, Sendable {
         case .fcmV1, .gcm: .fcm
         case .windows: .wns
         case .windowsPhone: .mpns
-        case .adm, .baidu, .browser, .xiaomi: nil
+        case .browser: .web
+        case .adm, .baidu, .xiaomi: nil
         }
     }
 

@@ -27,14 +27,21 @@ package enum PayloadFormatter {
         ///
         /// - Parameters:
         ///   - send: The send.
+        ///   - pns: The service.
         ///   - priority: Its priority.
         ///   - begins: From when on its time to live counts: a payload formatted again for a retry has less time left.
         ///   - now: When it goes out.
-        package init(_ send: SendRequest, priority: Priority, begins: Timestamp, now: Timestamp = .now) {
-            let left = send.timeToLive.map {
+        package init(
+            _ send: SendRequest,
+            for pns: PushService,
+            priority: Priority,
+            begins: Timestamp,
+            now: Timestamp = .now
+        ) {
+            let left = send.timeToLive(for: pns).map {
                 $0 == .zero ? .zero : max(.seconds(1), now.duration(to: begins) + $0)
             }
-            self.init(priority: priority, timeToLive: left, collapse: send.collapse)
+            self.init(priority: priority, timeToLive: left, collapse: send.collapse(for: pns))
         }
     }
 

@@ -30,16 +30,13 @@ enum Coding {
         }
     }
 
-    /// The body of a send whose member `native` is JSON that is already written: its bytes go as they are, since a reader and a
-    /// writer of JSON would round numbers and sort members.
-    static func body(_ notification: PushNotification, native: Data?) throws -> Data {
-        guard let native else { return try Self.body(notification) }
-        var notification = notification
-        notification.native = nil
+    /// The body of a send some of whose members are JSON that is already written, an object: its bytes go as they are, since a
+    /// reader and a writer of JSON would round numbers and sort members.
+    static func body(_ notification: PushNotification, adding written: Data?) throws -> Data {
+        let body = try Self.body(notification)
+        guard let written, let brace = written.firstIndex(of: UInt8(ascii: "{")) else { return body }
         // It always has a member before: the audience.
-        var body = try Self.body(notification).dropLast()
-        body += Data(#","native":"#.utf8) + native + Data("}".utf8)
-        return Data(body)
+        return Data(body.dropLast() + Data(",".utf8) + written[written.index(after: brace)...])
     }
 
     /// A moment as the API reads it in a query.

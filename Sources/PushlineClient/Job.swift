@@ -38,6 +38,32 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
         public let count: Int?
     }
 
+    /// Of a send of an app whose hub is behind a wire: the calls of that hub.
+    public struct Hub: Sendable, Equatable, Codable {
+        /// `azure`.
+        public let kind: String
+        /// The first 100.
+        public let calls: [Call]
+        /// Whether there are more.
+        public let more: Bool?
+
+        /// A call: the send for one push service, or for one device.
+        public struct Call: Sendable, Equatable, Codable {
+            /// The push service.
+            public let pns: Platform
+            /// Its place among the job's calls, from 1.
+            public let place: Int?
+            /// `submitting`, `waiting`, `taken`, `refused`, or `unknown` where nobody knows whether the hub took it.
+            public let state: String
+            /// The hub's id for it, where its tier gives one.
+            public let notification: String?
+            /// What the hub says became of it, such as `Completed`, where its tier tells.
+            public let outcome: String?
+            /// The devices, by the hub's word for what became of them.
+            public let devices: [String: Int]?
+        }
+    }
+
     /// A UUID.
     public let id: String
     /// The app's name.
@@ -75,6 +101,8 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let due: Date?
     /// True of a send whose devices are counted and get nothing.
     public let dryRun: Bool?
+    /// Members of the send that none of its services takes, in the answer to the send alone; nil = none.
+    public let warnings: [NotificationPreview.Fault]?
     /// The tags of which one is enough, where a send is for such; of many the first 100.
     public let to: [String]?
     /// How many tags those are, where not all are in ``to``.
@@ -101,6 +129,8 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let secondsLeft: Int?
     /// The result of a register job.
     public let result: Result?
+    /// The calls of a hub over a wire.
+    public let hub: Hub?
 }
 
 /// The outcome for one device of a send.

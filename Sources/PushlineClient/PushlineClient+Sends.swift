@@ -17,13 +17,15 @@ extension PushlineClient {
         _ notification: PushNotification,
         idempotencyKey: String = UUID().uuidString
     ) async throws -> Job {
-        try await self.send(notification, native: nil, idempotencyKey: idempotencyKey)
+        try await self.send(notification, adding: nil, idempotencyKey: idempotencyKey)
     }
 
-    /// Sends a notification whose native payloads are JSON that is already written: its bytes are sent as they are.
-    package func send(_ notification: PushNotification, native: Data?, idempotencyKey: String) async throws -> Job {
+    /// Sends a notification with further members that are JSON already, an object: its bytes are sent as they are.
+    package func send(_ notification: PushNotification, adding written: Data?, idempotencyKey: String) async throws
+        -> Job
+    {
         let headers = ["Idempotency-Key": idempotencyKey]
-        let body = try Coding.body(notification, native: native)
+        let body = try Coding.body(notification, adding: written)
         return try await self.value(Call(method: "POST", path: ["sends"], headers: headers, body: body))
     }
 
@@ -47,20 +49,18 @@ extension PushlineClient {
     /// - Parameter notification: The notification and its audience.
     /// - Returns: The payloads, with their sizes and what is wrong with them.
     /// - Throws: ``PushlineError``.
-    public func preview(_ notification: PushNotification) async throws -> [NotificationPreview] {
-        try await self.preview(notification, native: nil)
+    public func preview(_ notification: PushNotification) async throws -> SendPreview {
+        try await self.preview(notification, adding: nil)
     }
 
-    /// The same for native payloads that are JSON already.
-    package func preview(_ notification: PushNotification, native: Data?) async throws -> [NotificationPreview] {
-        struct Answer: Decodable { let services: [NotificationPreview] }
+    /// The same with further members that are JSON already.
+    package func preview(_ notification: PushNotification, adding written: Data?) async throws -> SendPreview {
         let call = Call(
             method: "POST",
             path: ["sends", "preview"],
-            body: try Coding.body(notification, native: native)
+            body: try Coding.body(notification, adding: written)
         )
-        let answer: Answer = try await self.value(call)
-        return answer.services
+        return try await self.value(call)
     }
 
     /// A job in its present state.

@@ -7,7 +7,7 @@ extension MetricDescription {
             brokerAcknowledged, brokerConnectionsFailed,
         ] + [
             httpRequestDuration, httpRequestsInFlight, httpConnectionsEnded, signInFailures, signInTurnedAway,
-            signInWaiting, publishDropped,
+            signInWaiting, publishDropped, jobWatchers, jobWatchReads,
         ] + [
             jobsAccepted, jobsFinished, unfinishedJobs, queueJobs, queueOldest, queuePauses, deadLetters,
             parkingMessages, registerJobs, sweeperPublished, retentionRemoved,
@@ -160,6 +160,18 @@ extension MetricDescription {
         in: [.api],
         "messages that found no room in the API's publish queue (4,096 messages) because the broker is slow or away; nothing is lost, "
             + "the sweeper publishes them a second later"
+    )
+    package static let jobWatchers = MetricDescription(
+        "pushline_job_watchers",
+        .gauge,
+        in: [.api],
+        "answers under way that tell of a job's changes (`GET /api/jobs/{id}/events`)"
+    )
+    package static let jobWatchReads = MetricDescription(
+        "pushline_job_watch_reads_total",
+        .counter,
+        in: [.api],
+        "reads of the store for those who watch jobs; one reads up to 200 jobs"
     )
 
     // MARK: Jobs and queues

@@ -3,5 +3,5 @@
 /// Every method that changes something returns after the change is durable. Writes that come together are committed together
 /// (rule 8). Methods throw ``StoreError``.
 package typealias ResultStore = AccountStore & AppStore & ContentStore & DeadLetterStore
-    & FanOutStore & HousekeepingStore & HubRuleStore & JobStore & OutboxStore & OutcomeSink & PauseStore
+    & FanOutStore & HousekeepingStore & HubCallStore & HubRuleStore & JobStore & OutboxStore & OutcomeSink & PauseStore
     & RegistrationStore & SessionStore & StoreHealth

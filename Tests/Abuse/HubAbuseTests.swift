@@ -151,6 +151,7 @@ struct HubAbuseTests {
             let fields = (0..<5000).map { "X-Field-\($0): a" }.joined(separator: "\r\n")
             let answer = try await Self.ask(hub, Self.send(hub, fields))
             #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.contains("headers"), "\(answer.prefix(200))")
+            #expect(answer.contains("application/xml") && answer.contains("<Error><Code>400</Code><Detail>"))
         }
     }
 

@@ -172,6 +172,7 @@ class Run:
         accepted = sum(1 for send in load.sends.values() if send["id"])
         say(f"Sends: {len(load.sends)}, of which {accepted} were accepted; answers: {summary(load.counts)}")
         say(f"Devices counted as accepted: {len(self.verdict.accepted)}; accepted by the push services: {self.witness.count}")
+        say(f"Calls of the Azure hub: {summary(self.verdict.calls)}")
         say(f"Native payloads that arrived, each as it was given: {sum(map(len, self.witness.native.values()))}")
         changes, known = sum(wards.changes for wards in load.wards), sum(len(wards.expected) for wards in load.wards)
         say(f"Changes on behalf of users: {changes}, of {known} devices, each read back; not settled: {sum(len(wards.unsettled) for wards in load.wards)}")

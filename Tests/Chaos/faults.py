@@ -65,6 +65,8 @@ class Faults:
         elif point == "register.sliced":
             # Of nobody: all parts of it are done, and find nothing.
             self._tell("/api/users/nobody", method="DELETE")
+        elif point.startswith("hub."):
+            self.load.send_at_hub(None, chance)
         elif point == "outbox.deferred":
             self._pause_sends()
         elif point in ("outbox.redelivered", "outbox.split"):
@@ -137,7 +139,7 @@ class Faults:
 
     def _processes(self):
         cards = []
-        for program in ("api", "register-worker", "send-worker", "delivery-worker"):
+        for program in ("api", "hub", "register-worker", "send-worker", "delivery-worker"):
             cards.append((f"kill -9 {program}", lambda chance, program=program: self._kill(chance, program)))
             cards.append((f"rolling restart of {program}", lambda chance, program=program: self._roll(chance, program)))
             cards.append((f"{program} stopped and continued", lambda chance, program=program: self._pause(chance, program)))

@@ -20,8 +20,10 @@ import time
 import urllib.error
 import urllib.request
 
+import azure
+
 # How many of each run.
-PROGRAMS = {"api": 2, "register-worker": 2, "send-worker": 2, "delivery-worker": 2}
+PROGRAMS = {"api": 2, "hub": 1, "register-worker": 2, "send-worker": 2, "delivery-worker": 2}
 
 # Which crash points each program comes by.
 STORE_POINTS = ["store.committing", "store.committed"]
@@ -30,6 +32,7 @@ PUBLISH_POINTS = ["outbox.published", "outbox.marked"]
 WORK_POINTS = ["outbox.deferred", "outbox.redelivered", "dead.published"]
 POINTS = {
     "api": ["api.accepted", *PUBLISH_POINTS, *STORE_POINTS, *SWEEP_POINTS],
+    "hub": ["api.accepted", *STORE_POINTS],
     # Its messages have one member each: none is split.
     "register-worker": ["register.taken", "register.sliced", "register.applied", "register.finished", *WORK_POINTS, *STORE_POINTS],
     "send-worker": [
@@ -41,6 +44,7 @@ POINTS = {
     ],
     "delivery-worker": [
         *["deliver.taken", "deliver.begun", "deliver.sent", "deliver.recorded", "outbox.split"],
+        *["hub.submitting", "hub.answered"],
         *WORK_POINTS,
         *STORE_POINTS,
     ],
@@ -126,10 +130,11 @@ class Installation:
             "PUSHLINE_LOG_FORMAT": "text",
         }
         self.port = int(self.environment["PUSHLINE_API_PORT"])
+        self.hub_port = int(next(ports))
         self._declare()
         for program, count in PROGRAMS.items():
             for number in range(1, count + 1):
-                port = self.port if program == "api" else next(ports)
+                port = {"api": self.port, "hub": self.hub_port}.get(program) or next(ports)
                 member = Member(f"{program}-{number}", program, port, self.options.seed)
                 self.members.append(member)
                 with self.lock:
@@ -162,6 +167,7 @@ class Installation:
         self.cli("apps", "apply", apps)
         self.key = self.cli("keys", "create", "chaos", "--role", "operator").strip()
         self.sender_key = self.cli("keys", "create", "backend", "--role", "sender").strip()
+        self.azure_key = azure.declare(self)
         self.accounts = {}
         for number in range(self.options.accounts):
             name, password = f"churn{number}", f"chaos password {number}"
@@ -203,7 +209,9 @@ class Installation:
         if self.is_ending:
             return
         environment = {**os.environ, **self.environment}
-        if member.program != "api":
+        if member.program == "hub":
+            environment |= azure.environment(self)
+        elif member.program != "api":
             environment[f"PUSHLINE_WORKERS_{member.program.split('-')[0].upper()}_PORT"] = str(member.port)
         member.point = point
         # Of the process before, whose end nobody may have noted yet.
@@ -263,8 +271,8 @@ class Installation:
             self.no_store_until = time.monotonic()
 
     def wait_until_ready(self, member, seconds):
-        if member.program == "api":
-            # The APIs share a port: who answers there is anybody's guess.
+        if member.program in ("api", "hub"):
+            # The APIs share a port: who answers there is anybody's guess. The hub speaks TLS.
             is_ready = lambda: self._listens(member)
         else:
             is_ready = lambda: self._answers(f"http://127.0.0.1:{member.port}/readyz")
@@ -370,6 +378,8 @@ class Installation:
         """How many of the processes say so of their broker."""
         found = 0
         for member in self.members:
+            if member.program == "hub":
+                continue
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{member.port}/readyz", timeout=2) as answer:
                     found += json.loads(answer.read())["broker"] == state

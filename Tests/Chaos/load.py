@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 
+import azure
 import native
 from devices import CHURNING_USERS, STATIC_USERS, Devices, apns_token, churning_name, fcm_token, user_name
 from wards import Wards
@@ -158,7 +159,7 @@ class Load:
         chance = random.Random(f"{self.options.seed} client {number}")
         client = self.client(self.installation.key)
         kinds = [self._single, self._single, self._single, self._single, self._many, self._campaign, self._batch, self._cancel, self._look]
-        kinds += [self._handles, self._listed, self._native]
+        kinds += [self._handles, self._listed, self._native, self.send_at_hub]
         pace = self.options.pace
         while self.is_running:
             began = time.monotonic()
@@ -187,19 +188,20 @@ class Load:
         """What is known of a send; its id, once it was accepted."""
         return {"expected": expected, "id": None, "listed": listed, "native": message.get("native", {})}
 
-    def _post(self, client, marker, message, expected, listed=()):
+    def _post(self, client, marker, message, expected, listed=(), path="/api/sends"):
         send = self._known(message, expected, listed)
         with self.lock:
             self.sends[marker] = send
         answer = self.insist(
-            client, "POST", "/api/sends", json.dumps(message), {"Content-Type": "application/json", "Idempotency-Key": marker}
+            client, "POST", path, json.dumps(message), {"Content-Type": "application/json", "Idempotency-Key": marker}
         )
         if answer is None:
             return
         status, text = answer
         if status in (200, 202):
             send["id"] = json.loads(text)["id"]
-            self.recent.append(send["id"])
+            if path == "/api/sends":
+                self.recent.append(send["id"])
         else:
             self.violate(f"a send was answered {status}: {text[:200]!r}")
 
@@ -270,6 +272,16 @@ class Load:
             handles = [{"pns": pns, "handle": handle} for pns, handle in listed]
             self._post(client, marker, {**message, "to": {"handles": handles}}, len(listed), listed=listed)
 
+    def send_at_hub(self, _, chance):
+        """A send of the app with an Azure hub, to a user of the app that is that hub; the calls are its targets."""
+        marker, message = self._message(chance)
+        # What comes of it is a send of the other app, which nobody here knows.
+        message["title"] = "at the hub"
+        to = {"user": user_name(chance.randrange(STATIC_USERS))}
+        client = self.client(self.installation.azure_key)
+        self._post(client, marker, {**message, "to": to}, len(azure.SERVICES), path=azure.PATH)
+        client.close()
+
     def _batch(self, client, chance):
         markers, lines = [], []
         for _ in range(chance.randrange(2, 30)):
@@ -320,7 +332,7 @@ class Load:
         """Sends to so many users of whom nobody is left out, when the load has ended."""
         self.deadline = time.monotonic() + 60
         chance = random.Random(f"{self.options.seed} calm")
-        client = self.client(self.installation.key)
+        client, hub = self.client(self.installation.key), self.client(self.installation.azure_key)
         for number in range(count):
             devices = self.devices.static[user_name(number % STATIC_USERS)]
             listed = [("apns", apns_token(f"calm {number}")), devices[0][:2]]
@@ -328,13 +340,15 @@ class Load:
             to_user = {"user": user_name(number % STATIC_USERS)}
             self._post_calmly(client, lambda marker: {"title": marker, "to": to_user}, len(devices))
             self._post_calmly(client, lambda marker: {"title": marker, "to": {"handles": handles}}, len(listed), listed)
+            self._post_calmly(hub, lambda marker: {"title": "at the hub", "to": to_user}, len(azure.SERVICES), path=azure.PATH)
             services = sorted({device[0] for device in devices})
             self._post_calmly(client, lambda marker: {"native": native.forms(marker, chance, services), "to": to_user}, len(devices))
         client.close()
+        hub.close()
 
-    def _post_calmly(self, client, message, expected, listed=()):
+    def _post_calmly(self, client, message, expected, listed=(), path="/api/sends"):
         marker = f"c{self._next()}"
-        self._post(client, marker, {"label": marker, "ttl": 7200, **message(marker)}, expected, listed=listed)
+        self._post(client, marker, {"label": marker, "ttl": 7200, **message(marker)}, expected, listed=listed, path=path)
         self.sends[marker]["must_arrive"] = True
 
     # ---- Devices that register, as existing apps do it ----

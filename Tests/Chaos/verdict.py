@@ -7,6 +7,8 @@ import sqlite3
 import time
 import urllib.parse
 
+import azure
+
 FINAL = 10
 CONDEMNED = "its message could not be worked on"
 TARGETS, ACCEPTED, DEAD = 0, 1, 15
@@ -76,6 +78,7 @@ class Verdict:
         self._devices()
         self._natives()
         self._registrations()
+        self.calls = azure.judge(self)
         return self
 
     def read_back(self):

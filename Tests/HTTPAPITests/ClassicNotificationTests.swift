@@ -14,7 +14,7 @@ import Testing
         return send
     }
 
-    @Test(arguments: [("apns", PushService.apns), ("GCM", .fcm), ("fcm", .fcm), ("Wns", .wns)])
+    @Test(arguments: [("apns", PushService.apns), ("GCM", .fcm), ("fcm", .fcm), ("Wns", .wns), ("Web", .web)])
     func aTextIsSentToAUser(platform: String, pns: PushService) async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(

@@ -1,3 +1,4 @@
+import Broker
 import HTTPTypes
 import NIOConcurrencyHelpers
 import PushModel
@@ -221,12 +222,12 @@ import Testing
 
     @Test func readsOfARunningJobAreCached() async throws {
         let reads = NIOLockedValueBox(0)
-        let monitor = JobMonitor { _, _ in
+        let monitor = JobMonitor(broker: InMemoryBroker()) { _ in
             let count = reads.withLockedValue { count in
                 count += 1
                 return count
             }
-            return try Self.running(count * 1000, progress: nil)
+            return [try Self.running(count * 1000, progress: nil)]
         }
         let id = JobID(high: 1, low: 2)
         let start = ContinuousClock.now

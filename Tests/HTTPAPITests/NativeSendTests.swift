@@ -179,7 +179,7 @@ import Testing
             (#""body":"b","dry_run":true"#, "dry_run", "did you mean dryRun?"),
             (#""body":"b","platform":["apns"]"#, "platform", "did you mean platforms?"),
             (#""message":"b""#, "message", "did you mean body?"),
-            (#""body":"b","colour":1"#, "colour", "known are at, body, "),
+            (#""body":"b","colour":1"#, "colour", "known are actions, apns, at, "),
             (#""native":{"aps":{"badge":1}}"#, "native.aps", "put it under native.apns.payload"),
             (#""native":{"apns":{"aps":{"badge":1}}}"#, "native.apns.aps", "put it under native.apns.payload"),
             (#""native":{"fcm":{"notification":{}}}"#, "native.fcm.notification", "put it under native.fcm.message"),

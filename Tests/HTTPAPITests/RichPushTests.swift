@@ -32,10 +32,10 @@ import Testing
 
     @Test func aRichPushGoesToTheServicesInItsBody() async throws {
         try await Harness.run { api async throws in
-            let body = #"{"Platforms":["GCM","wns","fcm"]}"#
+            let body = #"{"Platforms":["GCM","wns","fcm","web"]}"#
             let answer = try await api.call(.post, "/api/notifications", body: body)
             #expect(answer.status == 200)
-            #expect(try await Self.send(answer, api).platforms == [.fcm, .wns])
+            #expect(try await Self.send(answer, api).platforms == [.fcm, .wns, .web])
         }
     }
 

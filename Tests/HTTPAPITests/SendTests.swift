@@ -130,7 +130,7 @@ import Testing
         (#"{"to":{"user":"bob"},"body":7}"#, "body"),
         (#"{"to":{"user":"bob"},"body":"x","Body":"y"}"#, "Body"),
         (#"{"to":{"user":"bob"},"body":"x","body":"y"}"#, "body"),
-        (#"{"to":{"user":"bob"},"body":"x","sound":"y"}"#, "sound"),
+        (#"{"to":{"user":"bob"},"body":"x","melody":"y"}"#, "melody"),
         (#"{"to":{"user":"bob"},"body":"x","data":{"a":1}}"#, "data.a"),
         (#"{"to":{"user":"bob"},"body":"x","data":{"aps":"1"}}"#, "data.aps"),
         (#"{"to":{"user":"bob"},"body":"x","data":{"google.x":"1"}}"#, "data.google.x"),

@@ -31,6 +31,9 @@ import Testing
             let answer = try await api.call(.delete, "/api/users/EVE", as: key)
             #expect(answer.status == 202)
             #expect(answer.headers[.job] == answer.json["id"]?.text)
+            // It goes on however long its queue is paused.
+            let years = ["accepted", "expires"].compactMap { answer.json[$0]?.text.flatMap { Int($0.prefix(4)) } }
+            #expect(years.count == 2 && years[1] >= years[0] + 9, "\(answer.text)")
             let job = try await Self.end(answer, api, as: key)
             #expect(job["state"]?.text == "completed" && job["result"]?["status"]?.text == "done")
             #expect(try await api.call(.get, "/api/registrations/phone", as: key).status == 404)

@@ -132,4 +132,21 @@ struct HubAccessTests {
             #expect(answer.status == 503 && answer.header("Retry-After").flatMap { Int($0) } == 5)
         }
     }
+
+    @Test("A rule that is flooded is told when to come again, and leaves the others their places")
+    func flood() async throws {
+        try await HubHarness.run(spec: AppSpec(requestsPerSecond: 1)) { hub in
+            let path = "/default/registrationids"
+            var statuses: [Int] = []
+            var wait: String?
+            for _ in 0..<30 {
+                let answer = try await hub.call(.post, path, as: "Listen")
+                statuses.append(answer.status)
+                wait = wait ?? answer.header("Retry-After")
+            }
+            #expect(statuses.first == 201 && statuses.contains(429), "\(statuses)")
+            #expect(wait.flatMap { Int($0) } != nil)
+            #expect(try await hub.call(.post, path, as: "Full").status == 201)
+        }
+    }
 }

@@ -60,7 +60,8 @@ struct HubHarness: Sendable {
         let application = Application(
             responder: HubResponder(host: host, store: store, logger: logger),
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
-            services: host.services + (answers ? [RegisterHub(store: store, broker: broker)] : []),
+            services: host.services
+                + (answers ? [RegisterHub(store: store, broker: broker, most: spec.registrationsPerUser)] : []),
             logger: logger
         )
         try await application.test(.live) { client in
@@ -155,6 +156,8 @@ struct HubHarness: Sendable {
 struct RegisterHub: Service {
     let store: any ResultStore
     let broker: any MessageBroker
+    /// How many live registrations a user may have.
+    let most: Int?
 
     func run() async throws {
         try await cancelWhenGracefulShutdown {
@@ -183,7 +186,7 @@ struct RegisterHub: Service {
                 user: job.user,
                 sequence: job.sequence,
                 expires: nil,
-                most: nil
+                most: self.most
             )
             guard let waiter = try await self.store.finishRegister(job.id, result: result) else { continue }
             let event = OutgoingMessage(eventFor: job.id, waiter: waiter)

@@ -77,6 +77,39 @@ struct HubRegistrationTests {
         }
     }
 
+    @Test("An entity tag changes with a patch of tags, which leaves the time of the registration as it is")
+    func etagOfPatch() async throws {
+        try await HubHarness.run { hub in
+            let installation = "/default/installations/i-1"
+            let body = #"{"platform":"apns","pushChannel":"\#(HubHarness.token)","tags":["a"]}"#
+            #expect(try await hub.call(.put, installation, body: body).status == 200)
+            let before = try #require(try await hub.call(.get, "/default/registrations").registrations.first)
+            let patch = #"[{"op":"add","path":"/tags","value":"b"}]"#
+            #expect(try await hub.call(.patch, installation, body: patch).status == 200)
+            let after = try #require(try await hub.call(.get, "/default/registrations").registrations.first)
+            #expect(before.id == after.id && before.etag != after.etag)
+            let path = "/default/registrations/\(try #require(before.id))"
+            let old = try await hub.call(.delete, path, headers: ["If-Match": try #require(before.etag)])
+            #expect(old.status == 412)
+            let new = try await hub.call(.delete, path, headers: ["If-Match": try #require(after.etag)])
+            #expect(new.status == 200)
+        }
+    }
+
+    @Test("A user has no more devices through a hub than through the API: the oldest makes room")
+    func devicesOfUser() async throws {
+        try await HubHarness.run(spec: AppSpec(registrationsPerUser: 3)) { hub in
+            for index in 1...5 {
+                let token = String(repeating: "0\(index)", count: 32)
+                let body = #"{"platform":"apns","pushChannel":"\#(token)","userId":"ann"}"#
+                let put = try await hub.call(.put, "/default/installations/i-\(index)", as: "Listen", body: body)
+                #expect(put.status == 200, "\(put.text)")
+            }
+            let list = try await hub.call(.get, "/default/registrations").registrations
+            #expect(list.map { $0.handle[0].prefix(2) } == ["03", "04", "05"])
+        }
+    }
+
     @Test("A user's tag makes it the user's device")
     func users() async throws {
         try await HubHarness.run { hub in
@@ -137,11 +170,8 @@ struct HubRegistrationTests {
         try await HubHarness.run { hub in
             let adm =
                 "<AdmRegistrationDescription><AdmRegistrationId>x</AdmRegistrationId></AdmRegistrationDescription>"
-            let template =
-                "<AppleTemplateRegistrationDescription><DeviceToken>\(HubHarness.token)</DeviceToken><BodyTemplate><![CDATA[{}]]></BodyTemplate></AppleTemplateRegistrationDescription>"
             for (body, word) in [
-                (adm, "adm"), (template, "AppleTemplateRegistrationDescription"),
-                (HubHarness.apple("no token"), "handle"),
+                (adm, "adm"), (HubHarness.apple("no token"), "handle"),
                 (HubHarness.apple(tags: "$InstallationId:{x}"), "Tags"), ("<a", "XML"), ("<!DOCTYPE a><a/>", "XML"),
             ] {
                 let answer = try await hub.call(.post, "/default/registrations", body: body)
@@ -191,7 +221,6 @@ struct HubRegistrationTests {
             let channel = #""pushChannel":"\#(HubHarness.token)""#
             for (id, body, word) in [
                 ("i", #"{"platform":"adm",\#(channel)}"#, "adm"),
-                ("i", #"{"platform":"apns",\#(channel),"templates":{"t":{"body":"{}"}}}"#, "templates"),
                 ("i", #"{"platform":"apns",\#(channel),"pushVariables":{"a":"b"}}"#, "pushVariables"),
                 ("i", #"{"platform":"apns"}"#, "pushChannel"),
                 ("a%20b", #"{"platform":"apns",\#(channel)}"#, "installationId"),

@@ -240,8 +240,8 @@ struct HubSendTests {
     func refusals() async throws {
         try await HubHarness.run { hub in
             for (format, body, word) in [
-                ("", Self.apple, "Format"), ("template", "{}", "template"), ("adm", "{}", "adm"),
-                ("baidu", "{}", "baidu"), ("browser", "{}", "browser"),
+                ("", Self.apple, "Format"), ("template", "[]", "object"), ("adm", "{}", "adm"),
+                ("baidu", "{}", "baidu"), ("browser", "{}", "payload"),
                 ("windowsphone", "<x/>", "windowsphone"), ("xiaomi", "{}", "xiaomi"), ("fcm", "{}", "fcm"),
                 ("apple", "{", "JSON"), ("apple", "{}", "aps"),
                 ("apple", #"{"aps":{"alert":"\#(String(repeating: "x", count: 5000))"}}"#, "4096"),

@@ -1,4 +1,5 @@
 import HubWire
+import Payloads
 import PushModel
 import Testing
 

@@ -215,6 +215,8 @@ struct WireTagsTests {
         #expect(try HandleFilter("ChannelUri eq 'https%3a%2f%2fx'").handles.map(\.text).contains("https://x"))
         for text in [
             "", "Tags eq 'a'", "ChannelUri eq a", "ChannelUri eq ''", "ChannelUri eq 'a' or 'b'", "ChannelUri ne 'a'",
+            "Endpoint eq 'https://fcm.googleapis.com/x'  and Auth eq 'a'", "Endpoint eq 'a' P256DH eq 'b' Auth eq 'c'",
+            "BaiduChannelId eq 'a' and BaiduUserId eq 'b'",
         ] {
             #expect(throws: InvalidValue.self) { try HandleFilter(text) }
         }

@@ -259,9 +259,10 @@ package actor EndToEndInstallation {
         _ method: String,
         _ path: String,
         body: String? = nil,
-        type: String = "application/json"
+        type: String = "application/json",
+        key: String? = nil
     ) async throws -> Answer {
-        try await self.request(method, path, body: body, type: type, authorization: "Bearer \(self.senderKey)")
+        try await self.request(method, path, body: body, type: type, authorization: "Bearer \(key ?? self.senderKey)")
     }
 
     private func request(

@@ -17,7 +17,7 @@ import FoundationXML
         get throws { try #require(EndToEndInstallation.current) }
     }
 
-    private static func hexadecimal(_ count: Int) -> String {
+    static func hexadecimal(_ count: Int) -> String {
         (0..<count).map { _ in String(format: "%02x", UInt8.random(in: .min ... .max)) }.joined()
     }
 

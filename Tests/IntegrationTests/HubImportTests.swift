@@ -61,7 +61,7 @@ import FoundationNetworking
         let installation = try #require(EndToEndInstallation.current)
         let key = try await installation.addApp("shop", try installation.simulator.appSpec)
         // So few requests a second that the hub refuses some of the import's, and says when to come again.
-        let hub = try await installation.startHub(environment: ["PUSHLINE_API_REQUESTS_PER_SECOND": "12"])
+        let hub = try await installation.startHub(environment: ["PUSHLINE_API_REQUESTS_PER_SECOND": "3"])
         let (connection, authority) = (installation.file("connection"), installation.file("authority.pem"))
         try Data((hub.connection.text + "\n").utf8).write(to: connection)
         try Data(hub.authority.utf8).write(to: authority)

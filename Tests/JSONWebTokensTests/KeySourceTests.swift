@@ -1,16 +1,14 @@
 import Foundation
-import NIOCore
-import NIOPosix
-import NIOSSL
 import PushModel
+import RawHTTP
 import Testing
 import TokenIssuer
 
 @testable import JSONWebTokens
 @testable import PushlineSimulator
 
-/// A server with TLS on the loopback that answers each path with the bytes that a test gives it, and closes no connection.
-private struct RawServer {
+/// A server that answers each path with the bytes that a test gives it, and others never.
+private struct KeyServer {
     let port: Int
     /// The authority of its certificate.
     let trustFile: String
@@ -18,26 +16,18 @@ private struct RawServer {
     static func run(
         _ answers: [String: String],
         isExpired: Bool = false,
-        _ body: (RawServer) async throws -> Void
+        _ body: (KeyServer) async throws -> Void
     ) async throws {
         let material = try KeyMaterial.load(folder: nil)
         let trustFile = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID().uuidString).pem")
         try Data(material.authorityPEM.utf8).write(to: trustFile)
         defer { try? FileManager.default.removeItem(at: trustFile) }
         let tls = try material.serverContext(protocols: ["http/1.1"], takesCertificates: false, isExpired: isExpired)
-        let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
-                    try channel.pipeline.syncOperations.addHandler(Answering(answers))
-                }
-            }
-            .bind(host: "127.0.0.1", port: 0).get()
-        let server = RawServer(port: try #require(channel.localAddress?.port), trustFile: trustFile.path)
-        let result: Result<Void, any Error>
-        do { result = .success(try await body(server)) } catch { result = .failure(error) }
-        try await channel.close()
-        try result.get()
+        try await RawServer.run(
+            .tls(tls),
+            react: { request in answers[request.target].map { .bytes(Array($0.utf8)) } ?? .silence },
+            { try await body(KeyServer(port: $0.port, trustFile: trustFile.path)) }
+        )
     }
 
     func read(_ path: String, timeout: Duration = .seconds(20), trusting: Bool = true) async throws(KeySetFault)
@@ -48,23 +38,6 @@ private struct RawServer {
             trustFile: trusting ? self.trustFile : nil
         )
         return try await KeySource(place, timeout: timeout).read()
-    }
-
-    private final class Answering: ChannelInboundHandler, Sendable {
-        typealias InboundIn = ByteBuffer
-        typealias OutboundOut = ByteBuffer
-
-        private let answers: [String: String]
-
-        init(_ answers: [String: String]) { self.answers = answers }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            let words = String(buffer: Self.unwrapInboundIn(data)).split(separator: " ")
-            guard words.count > 1, let answer = self.answers[String(words[1])] else { return }
-            context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
-        }
-
-        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     }
 }
 
@@ -87,7 +60,7 @@ private struct RawServer {
     ]
 
     @Test func aDocumentIsFetched() async throws {
-        try await RawServer.run(Self.answers) { server in
+        try await KeyServer.run(Self.answers) { server in
             let document = try await server.read("/keys")
             #expect(document == Array("{}".utf8))
         }
@@ -101,7 +74,7 @@ private struct RawServer {
         ("/garbage", "cannot be fetched: "),
     ])
     func otherAnswersAreFaults(path: String, reason: String) async throws {
-        try await RawServer.run(Self.answers) { server in
+        try await KeyServer.run(Self.answers) { server in
             let fault = await #expect(throws: KeySetFault.self) { try await server.read(path) }
             #expect(fault?.reason.hasPrefix(reason) == true, "\(String(describing: fault))")
             #expect(fault?.isGone == ["/missing", "/gone"].contains(path))
@@ -110,7 +83,7 @@ private struct RawServer {
 
     @Test(arguments: ["/silent", "/stuck"])
     func aFetchHasADeadline(path: String) async throws {
-        try await RawServer.run(Self.answers) { server in
+        try await KeyServer.run(Self.answers) { server in
             let start = ContinuousClock.now
             let fault = await #expect(throws: KeySetFault.self) {
                 try await server.read(path, timeout: .milliseconds(300))
@@ -121,10 +94,10 @@ private struct RawServer {
     }
 
     @Test func theServerMustBeTrusted() async throws {
-        try await RawServer.run(Self.answers) { server in
+        try await KeyServer.run(Self.answers) { server in
             await #expect(throws: KeySetFault.self) { try await server.read("/keys", trusting: false) }
         }
-        try await RawServer.run(Self.answers, isExpired: true) { server in
+        try await KeyServer.run(Self.answers, isExpired: true) { server in
             await #expect(throws: KeySetFault.self) { try await server.read("/keys") }
         }
         let nowhere = TokenSettings.KeySetPlace.address(url: "https://127.0.0.1:1/", trustFile: nil)

@@ -45,7 +45,8 @@ import Testing
     func everyPushTypeHasItsTopicAndPriority(kind: NativePayload.Kind) throws {
         let type = try #require(APNsPushType.of(kind))
         let form = try Self.apns(
-            type.needsAPS ? #"{"aps":{}}"# : #"{"id":7}"#,
+            kind == .liveactivity
+                ? #"{"aps":{"timestamp":1790000000,"event":"end"}}"# : type.needsAPS ? #"{"aps":{}}"# : #"{"id":7}"#,
             [("Apns-Push-Type", kind.name), ("apns-topic", Self.bundle + type.topicSuffix)]
         )
         #expect(form.kind == kind && form.headers.isEmpty)
@@ -160,8 +161,10 @@ import Testing
     @Test(arguments: [("alert", 4096), ("voip", 5120), ("liveactivity", 4096)])
     func theLimitIsThatOfThePushType(type: String, limit: Int) throws {
         func form(_ size: Int) throws -> NativePayload {
-            let frame = #"{"aps":{"x":""}}"#.utf8.count
-            let text = #"{"aps":{"x":""# + String(repeating: "x", count: size - frame) + #""}}"#
+            // What an update of a Live Activity needs; the others may have it.
+            let begin = #"{"aps":{"timestamp":1,"event":"update","content-state":{},"x":""#
+            let end = #""}}"#
+            let text = begin + String(repeating: "x", count: size - begin.utf8.count - end.utf8.count) + end
             return try Self.apns(text, [("apns-push-type", type)])
         }
         _ = try PayloadFormatter.format(Self.content(form(limit)), for: .apns)

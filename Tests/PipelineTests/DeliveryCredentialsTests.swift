@@ -46,6 +46,7 @@ extension PipelineLoadTests {
                     let store = ScriptedOutbox()
                     let worker = DeliveryWorker(
                         senders: senders,
+                        hubs: .none(apps: AppDirectory(store: store)),
                         store: store,
                         apps: AppDirectory(store: store),
                         broker: InMemoryBroker(),

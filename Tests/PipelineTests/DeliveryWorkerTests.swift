@@ -45,6 +45,7 @@ extension PipelineLoadTests {
                 let senders = SenderRegistry(settings: SenderSettings(), logger: logger)
                 let worker = DeliveryWorker(
                     senders: senders,
+                    hubs: .none(apps: AppDirectory(store: self.store)),
                     store: self.store,
                     apps: AppDirectory(store: self.store),
                     broker: self.broker,

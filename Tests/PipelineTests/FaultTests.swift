@@ -23,7 +23,7 @@ import Testing
             let job = try await harness.job(id)
             for _ in 0..<120 { try await harness.publish(job) }
             let worker = SendWorker(
-                hub: harness.hub,
+                fanOut: harness.hub,
                 store: harness.store,
                 apps: harness.apps,
                 broker: harness.broker,
@@ -66,7 +66,7 @@ import Testing
                 .register(.issue(candidate: id, handles: [])),
                 user: try UserName("ann", .folded)
             )
-            let done = try await beside(harness.sweeper(hub: harness.hub, broker: cutOff).run) {
+            let done = try await beside(harness.sweeper(fanOut: harness.hub, broker: cutOff).run) {
                 try await Task.sleep(for: .milliseconds(200))
                 return try await beside(harness.sweeper.run) { try await harness.wait(for: job.id) }
             }
@@ -84,7 +84,7 @@ import Testing
             )
             let hub = EmbeddedHub(store: harness.store, broker: broker, logger: harness.logger)
             try await Task.sleep(for: .milliseconds(200))
-            _ = try await harness.sweeper(hub: hub, broker: broker).sweep()
+            _ = try await harness.sweeper(fanOut: hub, broker: broker).sweep()
             #expect(broker.ready(in: QueueName.work(.deliver(.apns), .normal)) == 1)
         }
     }
@@ -93,7 +93,7 @@ import Testing
         try await PipelineHarness.with([]) { harness in
             try await harness.fanOutUnpublished(to: "username:ann")
             let id = try await harness.send(to: "username:ann", expires: .milliseconds(300), isPublished: false)
-            let sweeper = harness.sweeper(hub: FaultyHub(hub: harness.hub), broker: harness.broker)
+            let sweeper = harness.sweeper(fanOut: FaultyHub(hub: harness.hub), broker: harness.broker)
             let done = try await beside(sweeper.run) { try await harness.wait(for: id) }
             #expect(done.state == .expired)
         }
@@ -195,7 +195,7 @@ extension PipelineHarness {
 }
 
 /// A hub that has no answer for the first change it is asked for, and publishes nothing again.
-private struct FaultyHub: NotificationHub {
+private struct FaultyHub: NotificationHub, SendFanOut {
     private let hub: EmbeddedHub
     private let isFirst = NIOLockedValueBox(true)
 

@@ -20,6 +20,7 @@ struct PipelineHarness: Sendable {
     let simulator: Simulator
     let apps: AppDirectory
     let hub: EmbeddedHub
+    let wireHub = ScriptedWireHub()
     let sweeper: Sweeper
     let logger: Logger
     /// Stands for the register jobs' sequence.
@@ -71,7 +72,7 @@ struct PipelineHarness: Sendable {
         self.apps = AppDirectory(store: self.store, lifetime: .zero)
         self.hub = EmbeddedHub(store: self.store, broker: self.broker, logger: self.logger)
         self.sweeper = Self.sweeper(
-            hub: self.hub,
+            fanOut: self.hub,
             store: self.store,
             apps: self.apps,
             broker: self.broker,
@@ -81,9 +82,9 @@ struct PipelineHarness: Sendable {
     }
 
     /// A sweeper of its own, as another process would have.
-    func sweeper(hub: any NotificationHub, broker: InMemoryBroker) -> Sweeper {
+    func sweeper(fanOut: any SendFanOut, broker: InMemoryBroker) -> Sweeper {
         Self.sweeper(
-            hub: hub,
+            fanOut: fanOut,
             store: self.store,
             apps: self.apps,
             broker: broker,
@@ -92,7 +93,7 @@ struct PipelineHarness: Sendable {
     }
 
     private static func sweeper(
-        hub: any NotificationHub,
+        fanOut: any SendFanOut,
         store: SQLiteStore,
         apps: AppDirectory,
         broker: InMemoryBroker,
@@ -104,13 +105,18 @@ struct PipelineHarness: Sendable {
         configuration.housekeeping = .milliseconds(50)
         configuration.timeout = .seconds(1)
         return Sweeper(
-            hub: hub,
+            fanOut: fanOut,
             store: store,
             apps: apps,
             broker: broker,
             configuration: configuration,
             logger: logger
         )
+    }
+
+    /// The callers of the one hub over a wire that there is.
+    var hubCallers: HubCallers {
+        HubCallers(hubs: self.wireHub, store: self.store, apps: self.apps, logger: self.logger)
     }
 
     /// A delivery worker of its own, as another process would have.
@@ -131,6 +137,7 @@ struct PipelineHarness: Sendable {
         let senders = SenderRegistry(settings: settings, logger: self.logger)
         let worker = DeliveryWorker(
             senders: senders,
+            hubs: self.hubCallers,
             store: store ?? self.store,
             apps: self.apps,
             broker: broker ?? self.broker,
@@ -157,7 +164,7 @@ struct PipelineHarness: Sendable {
                 }
                 if workers.contains(.send) {
                     let worker = SendWorker(
-                        hub: self.hub,
+                        fanOut: self.hub,
                         store: self.store,
                         apps: self.apps,
                         broker: self.broker,

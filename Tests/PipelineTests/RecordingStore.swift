@@ -109,6 +109,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
 
     func audience(
         of expression: TagExpression,
+        kind: RegistrationKind,
         app: AppID,
         pns: PushService,
         after: Int64,
@@ -136,10 +137,13 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
     func addresses(
         of rows: [Int64],
         in expression: TagExpression,
+        kind: RegistrationKind,
         app: AppID,
         pns: PushService,
         memory: AudienceMemory?
     ) async throws -> [Int64: DeviceAddress] { throw NotAsked() }
+
+    func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content] { throw NotAsked() }
 
     func accept(_ jobs: [NewJob], joining _: MessageID?) async throws -> AcceptedJobs { throw NotAsked() }
 
@@ -156,8 +160,8 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
     func load(of app: AppID) async throws -> [WorkQueue: QueueLoad] { throw NotAsked() }
 }
 
-/// A hub that gives one answer after the other, the last one for ever.
-struct ScriptedHub: NotificationHub {
+/// A fan-out that gives one answer after the other, the last one for ever.
+struct ScriptedFanOut: SendFanOut {
     enum Answer: Sendable {
         case done
         /// Nothing was committed, for APNs takes nothing.
@@ -193,8 +197,6 @@ struct ScriptedHub: NotificationHub {
             return Advance(.lost)
         }
     }
-
-    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? { .done }
 
     func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {}
 

@@ -134,10 +134,10 @@ import Testing
 private struct SendBench {
     let store = RecordingStore()
     let broker = InMemoryBroker()
-    private let hub: ScriptedHub
+    private let hub: ScriptedFanOut
 
-    init(_ answers: ScriptedHub.Answer...) async throws {
-        self.hub = ScriptedHub(store: self.store, answers: answers)
+    init(_ answers: ScriptedFanOut.Answer...) async throws {
+        self.hub = ScriptedFanOut(store: self.store, answers: answers)
         var topology = Topology.pushline
         topology.queues.append(.init(name: "waiter", kind: .exclusive, exchange: QueueName.events))
         try await self.broker.declare(topology)
@@ -173,7 +173,7 @@ private struct SendBench {
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let worker = SendWorker(
-            hub: self.hub,
+            fanOut: self.hub,
             store: self.store,
             apps: AppDirectory(store: DeclaredApps()),
             broker: self.broker,

@@ -319,7 +319,7 @@ extension PipelineHarness {
     /// Runs a send worker until each of these jobs has reached its one device.
     fileprivate func deliverWithSendWorker(_ jobs: [JobID]) async throws {
         let worker = SendWorker(
-            hub: self.hub,
+            fanOut: self.hub,
             store: self.store,
             apps: self.apps,
             broker: self.broker,

@@ -127,4 +127,14 @@ import Testing
         #expect(Array((read.first("c")?.text ?? "").utf8) == Array(expected.utf8))
         #expect(read.elements.count == 1)
     }
+
+    @Test("So many prefixes that copies of them would cost more than the text are refused")
+    func prefixes() throws {
+        func text(_ count: Int) -> [UInt8] {
+            Array("<a \((0..<count).map { "xmlns:p\($0)=\"u\"" }.joined(separator: " "))><b xmlns:q=\"v\"/></a>".utf8)
+        }
+        #expect(try XMLReader.read(text(60)).elements.count == 1)
+        let error = #expect(throws: XMLSyntaxError.self) { try XMLReader.read(text(64)) }
+        #expect(error?.reason.contains("prefixes") == true)
+    }
 }

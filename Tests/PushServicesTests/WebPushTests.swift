@@ -1,7 +1,5 @@
-import AsyncHTTPClient
 import Crypto
 import Foundation
-import NIOConcurrencyHelpers
 import PushModel
 import PushlineSimulator
 import Testing
@@ -234,91 +232,6 @@ struct WebPushTests {
             }
             #expect(results.last == .accepted)
             #expect(senders.simulator.counts.web.requests == 1)
-        }
-    }
-
-    @Test("an address that is not declared is not connected to")
-    func privateAddress() async throws {
-        try await Senders.with { senders in
-            var senders = senders
-            senders.spec.web?.privateNetworks = ["10.0.0.0/8"]
-            let results = try await senders.sender(.web).send(senders.batch(.web, 1))
-            #expect(
-                results == [.rejected(reason: "the endpoint's host has no address on the internet", status: nil)]
-            )
-            #expect(senders.simulator.counts.web.requests == 0)
-        }
-    }
-
-    @Test("of a name's addresses only allowed ones are used")
-    func names() async throws {
-        let answers = NIOLockedValueBox<[[String]]>([])
-        func allowed(_ found: [String], declared: [String] = []) async -> Result<[String], HostAddresses.Fault> {
-            answers.withLockedValue { $0 = [found] }
-            let addresses = HostAddresses(declared: declared.compactMap { IPNetwork($0) }) { _ in
-                answers.withLockedValue { $0.first ?? [] }
-            }
-            do throws(HostAddresses.Fault) {
-                return .success(try await addresses.allowed(of: "push.example.net"))
-            } catch {
-                return .failure(error)
-            }
-        }
-        #expect(await allowed(["8.8.8.8"]) == .success(["8.8.8.8"]))
-        #expect(await allowed(["10.0.0.1", "::1", "fe80::1%eth0", "8.8.8.8"]) == .success(["8.8.8.8"]))
-        #expect(await allowed(["10.0.0.1", "169.254.169.254"]) == .failure(.notPublic))
-        #expect(await allowed(["10.0.0.1"], declared: ["10.0.0.0/8"]) == .success(["10.0.0.1"]))
-        #expect(await allowed([]) == .failure(.unknown))
-        #expect(await HostAddresses.system("localhost").contains { $0 == "127.0.0.1" || $0 == "::1" })
-    }
-
-    /// DNS rebinding: the name leads to a checked address first, and to this host when the connection is made.
-    @Test("a client stays at the address that was checked")
-    func rebinding() async throws {
-        let lookups = NIOLockedValueBox(0)
-        let made = NIOLockedValueBox<[String]>([])
-        let addresses = HostAddresses(declared: []) { _ in
-            lookups.withLockedValue { $0 += 1 }
-            return ["8.8.8.8"]
-        }
-        let clients = PinnedClients(addresses) { host, address in
-            made.withLockedValue { $0.append("\(host) \(address)") }
-            return HTTPClient(eventLoopGroupProvider: .singleton)
-        }
-        let one = try await clients.client(for: "push.example.net")
-        let other = try await clients.client(for: "push.example.net")
-        #expect(one === other && one.address == "8.8.8.8")
-        #expect(made.withLockedValue { $0 } == ["push.example.net 8.8.8.8"])
-        #expect(lookups.withLockedValue { $0 } == 1)
-        one.inProgress.end()
-        other.inProgress.end()
-        await clients.close()
-    }
-
-    /// The name of the certificate is asked for at the pinned address: TLS must not suffer from it.
-    @Test("a name is reached at its pinned address, with its own certificate")
-    func pinnedName() async throws {
-        try await Senders.with { senders in
-            let port = try #require(try senders.simulator.urls.web.split(separator: ":").last)
-            var senders = senders
-            senders.spec.web?.endpointHosts = ["localhost:\(port)"]
-            senders.spec.web?.privateNetworks = ["127.0.0.1"]
-            let real = try WebPushSubscription(handle: senders.handle(.web, 0))
-            let named = WebPushSubscription(
-                endpoint: try WebPushEndpoint(real.endpoint.url.replacing("127.0.0.1", with: "localhost")),
-                publicKey: real.publicKey,
-                authenticationSecret: real.authenticationSecret
-            )
-            let results = try await senders.sender(.web).send(senders.batch(.web, handles: [named.handle]))
-            // It arrives, and the token's audience is the name, which the simulator is not.
-            let refused = DeviceResult.retry(
-                after: nil,
-                scope: .device,
-                counts: true,
-                reason: "BadJwtToken",
-                status: 403
-            )
-            #expect(results == [refused])
         }
     }
 }

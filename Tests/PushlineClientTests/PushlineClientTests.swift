@@ -158,10 +158,10 @@ import Testing
     @Test func nativePayloadsThatAreJSONAlreadyAreSentAsTheyAre() async throws {
         let native = #"{ "apns": {"payload": {"z": 12345678901234567890, "aps": {}, "a": 1.0}} }"#
         let transport = ScriptedTransport(job("queued", isFinal: false), .json(#"{"services":[]}"#))
-        let notification = PushNotification(to: .user("ann"), native: [.apns: .init(payload: [:])], label: "sale")
+        let notification = PushNotification(to: .user("ann"), label: "sale")
         let client = try client(transport)
-        _ = try await client.send(notification, native: Data(native.utf8), idempotencyKey: "k")
-        _ = try await client.preview(notification, native: Data(native.utf8))
+        _ = try await client.send(notification, adding: Data(#"{"native":\#(native)}"#.utf8), idempotencyKey: "k")
+        _ = try await client.preview(notification, adding: Data(#"{"native":\#(native)}"#.utf8))
         for request in await transport.requests {
             let body = String(decoding: try #require(request.body), as: UTF8.self)
             #expect(body == #"{"label":"sale","to":{"user":"ann"},"native":\#(native)}"#)
@@ -172,14 +172,38 @@ import Testing
         let transport = ScriptedTransport(
             .json(
                 #"{"services":[{"pns":"wns","headers":{"X-WNS-Type":"wns/raw"},"payload":"x","size":1,"limit":5000},"#
-                    + #"{"pns":"mpns","errors":[{"reason":"retired"}]}]}"#
+                    + #"{"pns":"mpns","errors":[{"reason":"retired"}]}],"warnings":[{"member":"thread","reason":"is dropped"}]}"#
             )
         )
-        let found = try await client(transport).preview(PushNotification(to: .user("ann"), body: "b"))
+        let preview = try await client(transport).preview(PushNotification(to: .user("ann"), body: "b"))
+        let found = preview.services
+        #expect(preview.warnings?.map(\.member) == ["thread"])
         #expect(found.map(\.pns) == [.wns, .mpns])
         #expect(found[0].payload == .string("x") && found[0].size == 1 && found[0].errors == nil)
         #expect(found[1].payload == nil && found[1].errors?.map(\.reason) == ["retired"])
         #expect(await transport.lines == ["POST /api/sends/preview"])
+    }
+
+    @Test func aNotificationHasMembersOfServices() throws {
+        var notification = PushNotification(to: .user("ann"), title: "t")
+        notification.badge = 3
+        notification.interruptionLevel = .timeSensitive
+        notification.actions = [.init(id: "yes", title: "Yes")]
+        notification.apns = .init()
+        notification.apns?.priority = 5
+        notification.fcm = .init()
+        notification.fcm?.visibility = .secret
+        notification.wns = .init()
+        notification.wns?.badge = .glyph("alert")
+        notification.web = .init()
+        notification.web?.urgency = .veryLow
+        let text = String(decoding: try Coding.body(notification), as: UTF8.self)
+        #expect(
+            text
+                == #"{"actions":[{"id":"yes","title":"Yes"}],"apns":{"priority":5},"badge":3,"fcm":{"visibility":"secret"},"#
+                + #""interruptionLevel":"time-sensitive","title":"t","to":{"user":"ann"},"web":{"urgency":"very-low"},"#
+                + #""wns":{"badge":"alert"}}"#
+        )
     }
 
     @Test func listsWithFilters() async throws {

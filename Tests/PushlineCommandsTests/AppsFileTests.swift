@@ -9,6 +9,39 @@ import Testing
         try AppsFile.parse(text, file: "apps.yaml", folder: URL(filePath: "/srv/push/"))
     }
 
+    @Test func aHubIsTheEmbeddedOneOrAnAzureHub() throws {
+        let apps = try self.parse(
+            """
+            apps:
+              default: {hub: embedded}
+              shop: {hub: {azure: {connection_string_file: secrets/hub, name: shop, platforms: [gcm], trust_file: /t}}}
+              news: {hub: {azure: {connection_string_file: /hub, name: news}}}
+            """
+        ).apps
+        #expect(apps[.default]?.azureHub == nil)
+        let shop = AppSpec.AzureHub(
+            connectionStringFile: "/srv/push/secrets/hub",
+            name: "shop",
+            platforms: [.fcm],
+            trustFile: "/t"
+        )
+        #expect(try apps[AppID("shop")]?.azureHub == shop)
+        #expect(try apps[AppID("shop")]?.services == [.fcm])
+        #expect(try apps[AppID("news")]?.azureHub?.platforms == [.apns, .fcm, .wns])
+        for (hub, words) in [
+            ("other", "must be embedded, or a section azure"), ("{azure: {name: n}}", "connection_string_file"),
+            ("{azure: {connection_string_file: f}}", "name: is missing"), ("{}", "azure: is missing"),
+            ("{azure: {connection_string_file: f, name: n, platforms: [web]}}", "apns, fcm"),
+            (
+                "{azure: {connection_string_file: f, name: n}}, fcm: {service_account_file: f}",
+                "the hub has the credentials"
+            ),
+        ] {
+            let error = #expect(throws: AppsFileError.self) { try self.parse("apps: {a: {hub: \(hub)}}") }
+            #expect(error?.description.contains(words) == true, "\(String(describing: error))")
+        }
+    }
+
     @Test func everything() throws {
         let text = """
             apps:

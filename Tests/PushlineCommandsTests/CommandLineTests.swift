@@ -119,20 +119,23 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appending(path: "native-\(UUID().uuidString).json")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(#"{"apns":{"payload":{"aps":{"badge":3}}}}"#.utf8).write(to: file)
-        #expect(try NativeFile.read(file.path) == Data(#"{"apns":{"payload":{"aps":{"badge":3}}}}"#.utf8))
+        #expect(
+            try NotificationFile.native(file.path) == Data(#"{"native":{"apns":{"payload":{"aps":{"badge":3}}}}}"#.utf8)
+        )
         try Data([0xEF, 0xBB, 0xBF] + Data(#"{ "fcm": {"z": 1.0, "a": 2} }"#.utf8)).write(to: file)
-        #expect(try NativeFile.read(file.path) == Data(#"{ "fcm": {"z": 1.0, "a": 2} }"#.utf8))
+        #expect(try NotificationFile.native(file.path) == Data(#"{"native":{ "fcm": {"z": 1.0, "a": 2} }}"#.utf8))
+        #expect(try NotificationFile.members(file.path) == Data(#"{ "fcm": {"z": 1.0, "a": 2} }"#.utf8))
         for (text, words) in [
             (#"{"aps":3}"#, "--native: aps must be an object, not a number; it is the JSON of native"),
             ("{\n7", "--native: line 2, column 1: "), ("[]", "--native: it must be an object, not an array"),
         ] {
             try Data(text.utf8).write(to: file)
-            let failure = #expect(throws: CommandFailure.self) { try NativeFile.read(file.path) }
+            let failure = #expect(throws: CommandFailure.self) { try NotificationFile.native(file.path) }
             #expect(failure?.message.hasPrefix(words) == true, "\(failure?.message ?? "")")
         }
         for text in ["", "{", "[]", #"{"apns":7}"#, #"{"apns":null}"#, #"{"wns":["x"]}"#] {
             try Data(text.utf8).write(to: file)
-            #expect(throws: CommandFailure.self, "\(text)") { try NativeFile.read(file.path) }
+            #expect(throws: CommandFailure.self, "\(text)") { try NotificationFile.native(file.path) }
         }
     }
 

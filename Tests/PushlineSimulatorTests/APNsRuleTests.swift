@@ -84,29 +84,65 @@ struct APNsRuleTests {
         Case(
             reason: "",
             status: 200,
-            headers: ["apns-push-type": "liveactivity", "apns-topic": Self.bundle + ".push-type.liveactivity"]
+            headers: Self.liveActivity,
+            body: #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{"gate":7}}}"#
+        ),
+        Case(
+            reason: "",
+            status: 200,
+            headers: Self.liveActivity,
+            body: #"{"aps":{"timestamp":1790000000,"event":"end","dismissal-date":0}}"#
         ),
     ]
+
+    private static let liveActivity: [String: String?] = [
+        "apns-push-type": "liveactivity", "apns-topic": Self.bundle + ".push-type.liveactivity",
+    ]
+
+    /// A good push of an alert does not vouch for the same bytes as a Live Activity's.
+    @Test(
+        arguments: [
+            #"{"aps":{"alert":"a"}}"#, #"{"aps":{"timestamp":1790000000,"event":"update"}}"#,
+            #"{"aps":{"timestamp":1790000000000,"event":"end"}}"#, #"{"aps":{"event":"end"}}"#,
+            #"{"aps":{"timestamp":1790000000,"event":"begin","content-state":{}}}"#,
+            #"{"aps":{"timestamp":1790000000,"event":"start","content-state":{},"attributes-type":"A","attributes":{}}}"#,
+        ]
+    )
+    func whatIsNoLiveActivityIsRefused(body: String) async throws {
+        try await withClient { client in
+            let authorization = try await client.providerToken()
+            for item in [
+                Case(reason: "", status: 200, body: body),
+                Case(reason: "InvalidPushType", status: 400, headers: Self.liveActivity, body: body),
+            ] {
+                try await Self.check(item, client, authorization)
+            }
+        }
+    }
 
     static func body(of size: Int) -> String {
         let frame = #"{"aps":{"alert":""}}"#
         return #"{"aps":{"alert":""# + String(repeating: "x", count: size - frame.utf8.count) + #""}}"#
     }
 
+    private static func check(_ item: Case, _ client: Client, _ authorization: String) async throws {
+        let reply = try await client.push(
+            token: item.token,
+            headers: item.headers,
+            extra: item.extra,
+            authorization: authorization,
+            body: item.body
+        )
+        #expect(reply.status == item.status, "\(item)")
+        #expect(reply.reason ?? "" == item.reason, "\(item)")
+        #expect(reply.headers["apns-id"] != nil, "\(item)")
+    }
+
     @Test func everyAPNsRuleIsEnforced() async throws {
         try await withClient { client in
             let authorization = try await client.providerToken()
             for item in Self.refused + Self.accepted {
-                let reply = try await client.push(
-                    token: item.token,
-                    headers: item.headers,
-                    extra: item.extra,
-                    authorization: authorization,
-                    body: item.body
-                )
-                #expect(reply.status == item.status, "\(item)")
-                #expect(reply.reason ?? "" == item.reason, "\(item)")
-                #expect(reply.headers["apns-id"] != nil, "\(item)")
+                try await Self.check(item, client, authorization)
             }
             let counts = client.simulator.counts.apns
             #expect(counts.requests == Self.refused.count + Self.accepted.count)

@@ -21,7 +21,20 @@ struct FCMRuleTests {
         (#"{"message":{"token":"t","android":{"priority":"URGENT"}}}"#, "message.android.priority"),
         (#"{"message":{"token":"t","android":{"colour":"red"}}}"#, "message.android"),
         (Self.message(of: 4097), "message"),
+        (#"{"message":{"token":"t","notification":{"titel":"x"}}}"#, "message.notification"),
+        (#"{"message":{"token":"t","notification":{"title":7}}}"#, "message.notification.title"),
+        (Self.android(#""color":"red""#), "message.android.notification.color"),
+        (Self.android(#""notification_count":"2""#), "message.android.notification.notification_count"),
+        (Self.android(#""visibility":"secret""#), "message.android.notification.visibility"),
+        (Self.android(#""titleLocArgs":"x""#), "message.android.notification.titleLocArgs"),
+        (Self.android(#""channel":"x""#), "message.android.notification"),
+        (#"{"message":{"token":"t","android":{"direct_boot_ok":"yes"}}}"#, "message.android.direct_boot_ok"),
+        (#"{"message":{"token":"t","fcm_options":{"analytics_label":"a b"}}}"#, "message.fcm_options.analytics_label"),
     ]
+
+    private static func android(_ members: String) -> String {
+        #"{"message":{"token":"t","android":{"notification":{\#(members)}}}}"#
+    }
 
     static func message(of size: Int) -> String {
         #"{"message":{"token":"t","data":{"m":""# + String(repeating: "x", count: size - 1) + #""}}}"#

@@ -76,6 +76,18 @@ package struct RawConnection {
         do { try await self.channel.writeAndFlush(ByteBuffer(bytes: bytes)) } catch { throw BrokenOff(text: "") }
     }
 
+    /// Reads until these characters have come, and what has come with them.
+    ///
+    /// - Throws: ``BrokenOff`` when the server closes before.
+    package mutating func text(to mark: String) async throws -> String {
+        var text = ""
+        while !text.contains(mark) {
+            guard let piece = try await self.pieces.next(isolation: #isolation) else { throw BrokenOff(text: text) }
+            text += piece
+        }
+        return text
+    }
+
     /// Reads until the server closes.
     package mutating func rest() async throws -> String {
         var text = ""

@@ -69,5 +69,25 @@ scheduled = identifier()
 step("scheduled", scheduled)
 client.cancel_scheduled_notification(scheduled)
 assert "Canceled" in str(client.get_notification_outcome_details(scheduled))
+client.create_or_update_installation(
+    {
+        "installationId": installation,
+        "platform": "apns",
+        "pushChannel": token,
+        "tags": ["sdk"],
+        "templates": {"news": {"body": '{"aps":{"alert":"$(title)"}}', "tags": ["english"]}},
+    }
+)
+assert installed()["templates"]["news"]["body"] == '{"aps":{"alert":"$(title)"}}', installed()
+template = {"platform": "template", "body": '{"title":"Hello \\"you\\""}', "contentType": "application/json;charset=utf-8"}
+client.send_notification(template, tag_expression=f"$InstallationId:{{{installation}}} && english")
+sent = identifier()
+for _ in range(50):
+    details = client.get_notification_outcome_details(sent)
+    if "Completed" in str(details):
+        break
+    time.sleep(0.1)
+step("template", details)
+assert "Success" in str(details), details
 client.delete_installation(installation)
 step("done", "every call was answered as the SDK expects")

@@ -8,40 +8,15 @@ BIN=${1:?the folder of the programs}
 LOG=${2:?the file for what is printed}
 VENV=${3:?the environment of Python with azure-notification-hub-unofficial}
 ENV_FILE="$ROOT/.pushline/quickstart.env"
-QUICKSTART=
-
-fail() {
-    printf 'quickstart.sh: %s\n' "$*" >&2
-    exit 1
-}
-
-finish() {
-    local status=$?
-    trap - EXIT
-    if [ -n "$QUICKSTART" ]; then
-        kill -TERM "$QUICKSTART" 2>/dev/null || true
-        wait "$QUICKSTART" || true
-    fi
-    exit "$status"
-}
-trap finish EXIT
-trap 'exit 143' TERM HUP
-trap 'exit 130' INT
+# shellcheck source=Tests/Scripts/demonstration.sh
+. "$ROOT/Tests/Scripts/demonstration.sh"
 
 # Backquotes that are text.
 # shellcheck disable=SC2016
 sed -n '/^```bash$/,/^```$/p' "$ROOT/docs/moving-in.md" | sed '1d;$d' | diff -u "$ROOT/Examples/backend.sh" - >"$LOG" ||
     fail "docs/moving-in.md prints another script than Examples/backend.sh: see $LOG"
 
-rm -f "$ENV_FILE"
-PUSHLINE_BIN=$BIN "$ROOT/deploy/quickstart" --stay >>"$LOG" 2>&1 </dev/null &
-QUICKSTART=$!
-for _ in $(seq 1 600); do
-    if [ -s "$ENV_FILE" ]; then break; fi
-    kill -0 "$QUICKSTART" 2>/dev/null || fail "the quickstart ended: see $LOG"
-    sleep 0.2
-done
-[ -s "$ENV_FILE" ] || fail "the quickstart is not ready after two minutes: see $LOG"
+demonstration_start
 
 # shellcheck disable=SC2016
 sed -n '/^```sh$/,/^```$/p' "$ROOT/docs/hub.md" | sed '1d;$d' >"$LOG.hub"

@@ -139,9 +139,24 @@ struct LateRemovalContract {
         try await self.users.expectSound()
     }
 
+    /// Its queue was paused meanwhile, and what is older than a day is forgotten.
+    @Test func aRemovalThatWaitsForAMonthGoesOn() async throws {
+        for number in 0..<450 { try await self.scenario.register(user: RemovalScenario.name, handle: "h\(number)") }
+        let job = try await self.users.begin()
+        #expect(try await self.store.removeUser(by: job.sequence) == nil)
+        self.fixture.time.advance(.seconds(31 * 86_400))
+        try await self.scenario.expireJobs(limit: 10)
+        try await self.scenario.expireRegistrations(limit: 10)
+        #expect(try await self.users.finish(job) == .done)
+        #expect(try await !self.fixture.mentions(RemovalScenario.name))
+        let query = RegistrationQuery(app: .default, user: try self.users.user())
+        #expect(try await self.store.registrations(query).items.isEmpty)
+        try await self.users.expectSound()
+    }
+
     @Test func aRemovalWhoseTimeIsOverLeavesNoName() async throws {
         let job = try await self.users.begin()
-        self.fixture.time.advance(.seconds(86_401))
+        self.fixture.time.advance(NewJob.removalLifetime + .seconds(1))
         try await self.scenario.expireJobs(limit: 10)
         guard case .refused? = try await self.store.removeUser(by: job.sequence) else { throw Unexpected("it goes on") }
         try await self.scenario.expireRegistrations(limit: 10)

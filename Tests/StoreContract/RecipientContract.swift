@@ -99,6 +99,7 @@ struct RecipientContract {
             let batch = try #require(try await self.store.batches(of: self.scenario.message(of: key).id).first)
             let again = try await self.store.wholeAudience(
                 of: batch.request,
+                template: batch.template,
                 job: job.sequence,
                 app: .default,
                 pns: .apns,

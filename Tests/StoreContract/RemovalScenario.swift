@@ -33,7 +33,7 @@ struct RemovalScenario: Sendable {
             app: .default,
             key: "root",
             work: .register(.removeUser(user, withAccount: withAccount)),
-            lifetime: .seconds(86_400)
+            lifetime: NewJob.removalLifetime
         )
     }
 

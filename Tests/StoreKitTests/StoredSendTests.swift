@@ -81,6 +81,6 @@ import Testing
                 "audience", "truncatedTags", "platforms", "content", "timeToLive", "collapse", "isDryRun",
             ]
         )
-        #expect(Mirror(reflecting: message).children.map(\.label) == ["title", "body", "data"])
+        #expect(Mirror(reflecting: message).children.map(\.label) == ["title", "body", "data", "members"])
     }
 }

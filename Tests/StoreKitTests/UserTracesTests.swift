@@ -47,6 +47,17 @@ import Testing
         #expect(try StoredJSON.work(from: Array(StoredJSON.text(work: work).utf8)) == work)
     }
 
+    @Test func theNameGoesFromASendToAHub() throws {
+        let expression = try TagExpression(parsing: "username:ann || username:bob", .folded)
+        let send = SendRequest(to: .hub(expression, calls: 3), content: .message(.init(body: "b")))
+        let removed = try #require(try self.traces().removed(from: send))
+        let left = try TagExpression(parsing: "username: || username:bob", .exact)
+        #expect(removed.audience == .hub(left, calls: 3))
+        #expect(try !self.traces().isOnlyAudience(of: send))
+        let work = Job.Work.send(removed)
+        #expect(try StoredJSON.work(from: Array(StoredJSON.text(work: work).utf8)) == work)
+    }
+
     @Test func whatDoesNotNameTheUserStays() throws {
         for text in ["username:anna", "ann", "news && !beta"] {
             #expect(try self.traces().removed(from: self.send(text)) == nil)

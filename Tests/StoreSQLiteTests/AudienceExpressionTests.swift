@@ -159,7 +159,7 @@ import Testing
                     var reader = try AudienceReader(
                         database: database,
                         terms: Self.terms(expression, database),
-                        pns: .apns,
+                        slot: PushService.apns.number,
                         through: through,
                         limits: limits
                     )
@@ -239,7 +239,7 @@ import Testing
             var reader = try AudienceReader(
                 database: database,
                 terms: Self.terms(expression, database),
-                pns: .apns,
+                slot: PushService.apns.number,
                 through: .max,
                 limits: AudienceReadLimits()
             )
@@ -277,7 +277,7 @@ import Testing
                 var reader = try AudienceReader(
                     database: database,
                     terms: Self.terms(expression, database),
-                    pns: .apns,
+                    slot: PushService.apns.number,
                     through: 120_000,
                     limits: slow
                 )

@@ -101,6 +101,7 @@ import Testing
                 while after < through {
                     let page = try await store.audience(
                         of: expression,
+                        kind: .native,
                         app: .default,
                         pns: pns,
                         after: after,
@@ -130,6 +131,7 @@ import Testing
                 let found = try await store.addresses(
                     of: asked,
                     in: expression,
+                    kind: .native,
                     app: .default,
                     pns: pns,
                     memory: memory
@@ -145,7 +147,13 @@ import Testing
     /// More rows than are found at once: the first are kept, the others come with the next pages.
     @Test func aLongAudienceIsSearchedInSteps() async throws {
         let keep = try Self.store(maximumCost: 100)
-        var search = RowSearch(tags: (1...100).map { .number($0) }, pns: .apns, after: 0, through: .max, most: 7)
+        var search = RowSearch(
+            tags: (1...100).map { .number($0) },
+            slot: PushService.apns.number,
+            after: 0,
+            through: .max,
+            most: 7
+        )
         try await keep.store.pool.writeWithoutTransaction { database in
             try database.execute(
                 sql: """
@@ -171,7 +179,7 @@ import Testing
             pieces += 1
             search = RowSearch(
                 tags: (1...100).map { .number($0) },
-                pns: .apns,
+                slot: PushService.apns.number,
                 after: search.end,
                 through: .max,
                 most: 7
@@ -193,6 +201,7 @@ import Testing
         func page(after: Int64) async throws -> AudiencePage {
             try await keep.store.audience(
                 of: expression,
+                kind: .native,
                 app: .default,
                 pns: .apns,
                 after: after,
@@ -225,6 +234,7 @@ import Testing
         let found = try await keep.store.addresses(
             of: Array(1...6),
             in: expression,
+            kind: .native,
             app: .default,
             pns: .apns,
             memory: memory

@@ -35,8 +35,17 @@ struct QueryPlanTests {
         ),
         Pinned(
             sql: RegistrationChange.hasMore,
-            plan: ["SEARCH registration USING COVERING INDEX registration_user (app=? AND user=? AND state=?)"]
+            plan: [
+                "SEARCH registration USING COVERING INDEX registration_user"
+                    + " (app=? AND user=? AND state=? AND pns>? AND pns<?)"
+            ]
         ),
+        Pinned(
+            sql: HandleIndex.findAll("r.row"),
+            plan: ["SEARCH h USING PRIMARY KEY (digest=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"]
+        ),
+        // Of an installation: few.
+        Pinned(sql: RegistrationChange.installed, plan: ["SEARCH tagged USING PRIMARY KEY (tag=?)"]),
         Pinned(
             sql: RegistrationChange.hasMorePast,
             plan: ["SEARCH registration USING COVERING INDEX registration_user_past (app=? AND user=?)"]
@@ -62,11 +71,11 @@ struct QueryPlanTests {
         ),
         Pinned(
             sql: SmallSendReader.query.ofNumber,
-            plan: ["SEARCH t USING PRIMARY KEY (tag=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"]
+            plan: ["SEARCH t USING PRIMARY KEY (tag=? AND pns<?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"]
         ),
         Pinned(
             sql: SmallSendReader.query.ofUser,
-            plan: ["SEARCH registration USING INDEX registration_user (app=? AND user=? AND state=?)"]
+            plan: ["SEARCH registration USING INDEX registration_user (app=? AND user=? AND state=? AND pns<?)"]
         ),
         Pinned(
             sql: RecipientTable.page,
@@ -312,7 +321,7 @@ struct QueryPlanTests {
         // An insert's and a deletion's steps are the checks of foreign keys.
         let isCheck = sql.hasPrefix("INSERT") || sql.hasPrefix("DELETE")
         return step.contains("batch USING PRIMARY KEY (job=?)") && !isExistence && !isCheck
-            || step.contains("USING PRIMARY KEY (tag=?)") && sql != SmallSendReader.query.ofNumber
+            || step.contains("USING PRIMARY KEY (tag=?)") && sql != RegistrationChange.installed
                 && sql != UserRemoval.unusedTag
     }
 

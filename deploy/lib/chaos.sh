@@ -36,6 +36,7 @@ chaos_run() {
     mkdir -p "$dir/run/data"
     chmod 700 "$dir"
     CHAOS_BROKER="$dir/broker"
+    broker_certificates "$dir/run/hub" || die "the hub's certificates could not be made"
     broker_start "$CHAOS_BROKER" {LOCK_FD}>&- || die "RabbitMQ did not start. Its log is under ${CHAOS_BROKER#"$ROOT"/}/log"
     # A small disk of the store's own, to be filled and made read-only.
     # shellcheck disable=SC2016  # for the shell that is started

@@ -96,14 +96,14 @@ prepare_promtool_into() (
 )
 
 # Installs a package of PyPI into an environment of its own, once; sets VENV.
-#   prepare_python FOLDER NAME==VERSION
+#   prepare_python FOLDER NAME==VERSION PIP-ARGUMENTS...
 prepare_python() {
     VENV="$1/$2"
     if [ -e "$VENV/complete" ]; then return; fi
     say "Installing $2 ... (log: ${1#"$ROOT"/}/install.log)"
     rm -rf "$VENV"
     mkdir -p "$1"
-    { python3 -m venv "$VENV" && "$VENV/bin/pip" install "$2"; } >"$1/install.log" 2>&1 ||
+    { python3 -m venv "$VENV" && "$VENV/bin/pip" install "${@:2}"; } >"$1/install.log" 2>&1 ||
         die "it could not be installed. The log is ${1#"$ROOT"/}/install.log"
     touch "$VENV/complete"
 }

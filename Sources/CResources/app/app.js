@@ -1,1 +1,191 @@
-"use strict";
+// The classic app's screen: its rules are in `update`, its steps in the functions below.
+
+import * as api from "./api.js";
+import * as push from "./push.js";
+import * as results from "./results.js";
+import { show } from "./viewer.js";
+import { load, language, text } from "./texts.js";
+
+const seen = (id) => document.getElementById(id);
+
+/** `device`: what is known of the subscription; `handle`: its handle; `user`: who is signed in. */
+const page = { device: "asking", reason: "", handle: null, user: null, isBusy: false };
+
+/** Log in needs the subscription, or the choice to go on without; Send needs the sign-in. */
+function update() {
+  const isKnown = page.device === "known" || page.device === "without";
+  seen("device-state").textContent = text(`device.${page.device}`, { reason: page.reason });
+  seen("device-choices").hidden = page.device === "known" || page.device === "working";
+  seen("subscribe").hidden = page.device === "unsupported";
+  seen("without").hidden = page.device === "without";
+  seen("log-in").disabled = !isKnown || page.isBusy;
+  seen("sign-in").hidden = page.user !== null;
+  seen("log-out").hidden = page.user === null;
+  seen("log-out").disabled = page.isBusy;
+  seen("account-state").textContent = page.user !== null ? text("signedIn", { user: page.user }) : text(isKnown ? "signedOut" : "deviceFirst");
+  seen("send").disabled = page.user === null || page.isBusy;
+  seen("picture").disabled = page.user === null || page.isBusy || page.device !== "known";
+  for (const input of document.querySelectorAll("#services input")) {
+    const name = input.value === "gcm" ? "fcm" : input.value;
+    input.disabled = !api.configuration.services.includes(name);
+    if (input.disabled) input.checked = false;
+  }
+}
+
+/** One step at a time; a session that has ended leads back to the sign-in. */
+async function step(work) {
+  page.isBusy = true;
+  update();
+  try {
+    await work();
+  } catch (error) {
+    if (error.status === 401) page.user = null;
+    results.append("results", text("failed", { reason: error.message }), "bad");
+  } finally {
+    page.isBusy = false;
+    update();
+  }
+}
+
+const idKey = () => `pushline.id.${api.configuration.app}`;
+
+/** As phones do: the stored id, or one that is asked for; once more where the id is gone. */
+async function register() {
+  if (page.handle === null) return;
+  for (const isLast of [false, true]) {
+    let id = localStorage.getItem(idKey());
+    if (id === null) {
+      id = await (await api.call("POST", `register?handle=${encodeURIComponent(page.handle)}`)).json();
+      localStorage.setItem(idKey(), id);
+    }
+    try {
+      await api.call("PUT", `register/${encodeURIComponent(id)}`, { Platform: "web", Handle: page.handle, Tags: [] });
+      return;
+    } catch (error) {
+      // 410: deleted on purpose; 404: another's by now.
+      if (isLast || ![404, 410].includes(error.status)) throw error;
+      localStorage.removeItem(idKey());
+    }
+  }
+}
+
+async function subscribe() {
+  Object.assign(page, { device: "working", reason: "" });
+  update();
+  try {
+    page.handle = await push.subscribe();
+    page.device = "known";
+  } catch (error) {
+    page.device = error.isDenied ? "denied" : "failed";
+    page.reason = error.message === "timeout" ? text("noPushService") : error.message;
+  }
+  update();
+  if (page.device === "known" && page.user !== null) await step(register);
+}
+
+async function logIn() {
+  const session = await (await api.call("POST", "session", { user: seen("user").value, password: seen("password").value })).json();
+  seen("password").value = "";
+  // Signed in is who can be reached: before the registration is true, nothing can be sent.
+  await register();
+  page.user = session.user;
+}
+
+/** What comes for this user must not be shown to the next one. */
+async function logOut() {
+  const id = localStorage.getItem(idKey());
+  if (id !== null && page.handle !== null) {
+    await api.call("DELETE", `register/${encodeURIComponent(id)}`);
+    localStorage.removeItem(idKey());
+  }
+  await api.call("DELETE", "session");
+  page.user = null;
+}
+
+/** One call, one line of the results, which then follows the job. */
+async function post(name, path, body) {
+  const entry = results.append("results", `${name}: ${text("sending")}`);
+  try {
+    const answer = await api.call("POST", path, body);
+    const job = answer.headers.get("Pushline-Job");
+    entry.line.dataset.job = job;
+    entry.show(`${name}: ${text("state.queued")}`);
+    api.watch(job, (job, error) => {
+      const [words, kind] = job ? results.state(job) : [text("failed", { reason: error.message }), "bad"];
+      if (job?.isFinal) entry.line.dataset.final = job.state;
+      entry.show(`${name}: ${words}`, kind);
+    });
+  } catch (error) {
+    entry.show(`${name}: ${text("failed", { reason: error.message })}`, "bad");
+    if (error.status === 401) page.user = null;
+  }
+}
+
+async function send() {
+  const switches = [...document.querySelectorAll("#services input:checked")];
+  if (switches.length === 0) throw new Error(text("noService"));
+  for (const { value } of switches) {
+    const query = new URLSearchParams({ pns: value, to_tag: seen("recipient").value.trim() });
+    await post(value === "web" ? "Web" : value.toUpperCase(), `notifications?${query}`, seen("text").value);
+  }
+}
+
+const sendPicture = () => post(text("sendPicture"), "notifications", { platforms: ["web"] });
+
+function receive({ data }) {
+  if (data.open) show(data.open.id);
+  if (!data.received) return;
+  const { line } = results.append("received", data.received.message);
+  if (!data.received.id) return;
+  const more = document.createElement("button");
+  Object.assign(more, { type: "button", className: "quiet", textContent: text("more") });
+  more.addEventListener("click", () => show(data.received.id));
+  line.append(more);
+}
+
+function onSubmit(id, work) {
+  seen(id).addEventListener("submit", (event) => {
+    event.preventDefault();
+    step(work);
+  });
+}
+
+/** Who was signed in stays so over a reload. */
+async function resume() {
+  if (!push.isSupported() || !api.configuration.vapidPublicKey) page.device = "unsupported";
+  else if (Notification.permission === "granted") await subscribe();
+  try {
+    page.user = (await (await api.call("GET", "session")).json()).user;
+  } catch (error) {
+    if (error.status !== 401) throw error;
+    return;
+  }
+  await register();
+}
+
+async function start() {
+  await Promise.all([load(), api.configure()]);
+  seen("language").value = language;
+  seen("language").addEventListener("change", async () => {
+    await load(seen("language").value);
+    update();
+  });
+  seen("subscribe").addEventListener("click", subscribe);
+  seen("without").addEventListener("click", () => {
+    page.device = "without";
+    update();
+    seen("user").focus();
+  });
+  seen("log-out").addEventListener("click", () => step(logOut));
+  seen("picture").addEventListener("click", () => step(sendPicture));
+  onSubmit("sign-in", logIn);
+  onSubmit("message", send);
+  navigator.serviceWorker?.addEventListener("message", receive);
+  navigator.serviceWorker?.startMessages();
+  await step(resume);
+  const wanted = location.hash.match(/^#notification=(\d+)$/);
+  if (wanted) show(wanted[1]);
+  document.documentElement.dataset.ready = "yes";
+}
+
+start().catch((error) => { seen("device-state").textContent = error.message; });

@@ -1,1 +1,63 @@
 "use strict";
+// Receives pushes, also while no page is open. Its address says where the API is and which language the page speaks.
+
+const parameters = new URL(self.location.href).searchParams;
+const api = new URL(parameters.get("api") ?? "../api/", self.location.href);
+const language = parameters.get("language") ?? "en";
+
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("push", (event) => event.waitUntil(receive(event.data)));
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(open(event.notification.data));
+});
+
+async function texts() {
+  try { return await (await fetch(`texts-${/^[A-Za-z-]+$/.test(language) ? language : "en"}.json`)).json(); } catch { return {}; }
+}
+
+function read(data) {
+  try {
+    const value = data.json();
+    return value && typeof value === "object" ? value : { message: String(value) };
+  } catch {
+    return { message: data?.text() ?? "" };
+  }
+}
+
+/** Every push is shown: browsers take the permission from pages that receive in silence. */
+async function receive(data) {
+  const words = await texts();
+  const push = read(data);
+  const id = Number(push.richId ?? push.secureId);
+  const isRich = Number.isInteger(id) && id > 0;
+  const received = { message: String(push.message ?? push.richMessage ?? "") };
+  if (isRich) Object.assign(received, await fetched(id, push, words));
+  for (const page of await self.clients.matchAll({ type: "window" })) page.postMessage({ received });
+  await self.registration.showNotification("Pushline", {
+    body: received.message,
+    icon: "icon-192.png",
+    data: received,
+    actions: received.id ? [{ action: "more", title: words.more ?? "More" }] : [],
+  });
+}
+
+/** A rich push brings an id alone; who is not its addressee does not get the content. */
+async function fetched(id, push, words) {
+  try {
+    const answer = await fetch(new URL(`notifications/${id}`, api), { credentials: "same-origin" });
+    if (!answer.ok) return { message: words.signInToSee ?? "" };
+    if (answer.headers.get("Content-Type")?.startsWith("application/json")) return { message: String((await answer.json()).Payload) };
+    return { id, message: String(push.richMessage ?? "") };
+  } catch {
+    return { message: words.signInToSee ?? "" };
+  }
+}
+
+async function open(received) {
+  const [page] = await self.clients.matchAll({ type: "window" });
+  if (!page) return self.clients.openWindow(received?.id ? `./#notification=${received.id}` : "./");
+  if (received?.id) page.postMessage({ open: received });
+  return page.focus();
+}

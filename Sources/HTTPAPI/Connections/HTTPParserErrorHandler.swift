@@ -13,11 +13,20 @@ package final class HTTPParserErrorHandler: ChannelDuplexHandler, RemovableChann
     package typealias OutboundIn = HTTPResponsePart
     package typealias OutboundOut = HTTPResponsePart
 
+    /// The body of a refusal of 400, and its media type.
+    package typealias Refusal = @Sendable (_ detail: String) -> (type: String, body: [UInt8])
+
     private let headerSize: Int
+    private let refusal: Refusal
     private var fault: HTTPParserError?
 
-    /// - Parameter headerSize: The most bytes of a request line and headers, for the words.
-    package init(headerSize: Int) { self.headerSize = headerSize }
+    /// - Parameters:
+    ///   - headerSize: The most bytes of a request line and headers, for the words.
+    ///   - refusal: Puts the words into the form of the server's refusals; the API's by default.
+    package init(headerSize: Int, refusal: @escaping Refusal = HTTPParserErrorHandler.problem) {
+        self.headerSize = headerSize
+        self.refusal = refusal
+    }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if let fault = error as? HTTPParserError { self.fault = fault }
@@ -30,12 +39,11 @@ package final class HTTPParserErrorHandler: ChannelDuplexHandler, RemovableChann
             head.status == .badRequest, head.headerFields[.requestID] == nil
         else { return context.write(data, promise: promise) }
         self.fault = nil
-        let problem = self.problem(fault)
-        let body = problem.json.bytes
+        let (type, body) = self.refusal(self.words(for: fault))
         let answer = HTTPResponse(
-            status: problem.status,
+            status: .badRequest,
             headerFields: [
-                .connection: "close", .contentType: Problem.mediaType, .contentLength: String(body.count),
+                .connection: "close", .contentType: type, .contentLength: String(body.count),
                 .contentTypeOptions: "nosniff",
             ]
         )
@@ -43,27 +51,26 @@ package final class HTTPParserErrorHandler: ChannelDuplexHandler, RemovableChann
         context.write(self.wrapOutboundOut(.body(ByteBuffer(bytes: body))), promise: promise)
     }
 
-    private func problem(_ fault: HTTPParserError) -> Problem {
+    private func words(for fault: HTTPParserError) -> String {
         switch fault {
         case .headerOverflow:
             // 431 would fit too, but not every client and proxy knows it.
-            Self.malformed(
-                "the request line and the headers have at most \(self.headerSize) bytes, and there are at most "
-                    + "\(Self.headerCount) headers"
-            )
-        case .invalidMethod: Self.malformed("unknown HTTP method")
-        case .invalidURL: Self.malformed("the request target must be a path")
-        case .invalidVersion: Self.malformed("the version is not HTTP/1.1")
-        case .invalidHeaderToken, .invalidCharactersUsed: Self.malformed("a header contains invalid characters")
+            "the request line and the headers have at most \(self.headerSize) bytes, and there are at most "
+                + "\(Self.headerCount) headers"
+        case .invalidMethod: "unknown HTTP method"
+        case .invalidURL: "the request target must be a path"
+        case .invalidVersion: "the version is not HTTP/1.1"
+        case .invalidHeaderToken, .invalidCharactersUsed: "a header contains invalid characters"
         case .invalidContentLength, .unexpectedContentLength:
-            Self.malformed("Content-Length and Transfer-Encoding contradict each other")
-        case .invalidChunkSize: Self.malformed("a chunk size is not a number")
-        default: Self.malformed("this is not HTTP/1.1")
+            "Content-Length and Transfer-Encoding contradict each other"
+        case .invalidChunkSize: "a chunk size is not a number"
+        default: "this is not HTTP/1.1"
         }
     }
 
-    private static func malformed(_ detail: String) -> Problem {
-        Problem(.badRequest, detail, type: "malformed-request")
+    /// The form of the API's refusals.
+    package static func problem(_ detail: String) -> (type: String, body: [UInt8]) {
+        (Problem.mediaType, Problem(.badRequest, detail, type: "malformed-request").json.bytes)
     }
 
     /// The most headers of a request.

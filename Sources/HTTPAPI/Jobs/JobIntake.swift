@@ -134,7 +134,7 @@ extension NewJob {
     fileprivate var isToFew: Bool {
         // A rich notification may exceed a quota, and its refusal would split the group.
         guard self.notification == nil, case .send(let send) = self.work else { return false }
-        if case .list(let list) = send.audience { return list.count <= 10 }
+        if let count = send.audience.listed { return count <= 10 }
         guard let tags = send.audience.alternatives, tags.count == 1 else { return false }
         return tags[0].owned == .user
     }

@@ -1,15 +1,24 @@
+import Broker
 import NIOConcurrencyHelpers
 import PushModel
 
 /// Reports the progress and rate of running jobs at a bounded cost.
 ///
-/// A running job is read at most once per ``lifetime``. The rate is the average of the last seconds; for the first
+/// A running job is read at most once per ``lifetime`` for those who ask. The rate is the average of the last seconds; for the first
 /// read, of the time since the job started.
 final class JobMonitor: Sendable {
-    /// A job as it was read, and its devices a second at each service.
+    /// A job as it was read.
     struct Snapshot: Sendable {
         let job: Job
-        let rates: [PushService: Double]?
+        /// Its devices a second at each service, while it runs.
+        var rates: [PushService: Double]?
+        /// Why its message waits at the broker, if it does.
+        var blockedReason: String?
+
+        /// The text that shows it, with links of that prefix.
+        func text(prefix: String) -> JobText {
+            JobText(job: self.job, prefix: prefix, rates: self.rates, blockedReason: self.blockedReason)
+        }
     }
 
     private struct Sample {
@@ -23,7 +32,8 @@ final class JobMonitor: Sendable {
         var samples: [Sample]
     }
 
-    private let read: @Sendable (JobID, AppID) async throws -> Job?
+    private let broker: any MessageBroker
+    private let read: @Sendable ([JobID]) async throws -> [Job]
     private let entries = NIOLockedValueBox<[JobID: Entry]>([:])
 
     private static let lifetime = Duration.milliseconds(250)
@@ -31,8 +41,13 @@ final class JobMonitor: Sendable {
     private static let span = Duration.seconds(5)
     private static let capacity = 1000
 
-    /// - Parameter read: Reads a job from the store.
-    init(read: @escaping @Sendable (JobID, AppID) async throws -> Job?) { self.read = read }
+    /// - Parameters:
+    ///   - broker: The broker that jobs are published to.
+    ///   - read: Reads jobs from the store; unknown ones are missing.
+    init(broker: any MessageBroker, read: @escaping @Sendable ([JobID]) async throws -> [Job]) {
+        self.broker = broker
+        self.read = read
+    }
 
     /// The job, at most a quarter of a second old while it runs; nil when the app has none of that id.
     func snapshot(of id: JobID, app: AppID) async throws -> Snapshot? {
@@ -42,12 +57,20 @@ final class JobMonitor: Sendable {
         {
             return known.snapshot
         }
-        guard let job = try await self.read(id, app) else { return nil }
-        guard job.work.kind == .send, job.state == .running else {
-            self.forget(id)
-            return Snapshot(job: job, rates: nil)
+        guard let seen = try await self.snapshots(of: [id]).first, seen.job.app == app else { return nil }
+        return seen
+    }
+
+    /// Jobs of any app as they are now; unknown ones are missing.
+    func snapshots(of ids: [JobID]) async throws -> [Snapshot] {
+        let jobs = try await self.read(ids)
+        let isBlockable = jobs.contains { $0.state == .queued }
+        let blockedReason = isBlockable ? await self.broker.status.blockedReason : nil
+        return jobs.map { job in
+            if job.work.kind == .send, job.state == .running { return self.note(job) }
+            self.forget(job.id)
+            return Snapshot(job: job, blockedReason: job.state == .queued ? blockedReason : nil)
         }
-        return self.note(job)
     }
 
     /// The job was changed: the next look reads it.

@@ -33,11 +33,12 @@ struct SendJobs: Sendable {
     ) async throws -> JobIntake.Answer {
         let caller = try request.caller
         let key = try route.flatMap { try request.idempotency(route: $0) }
-        let job = self.job(
+        let job = try self.job(
             send,
             priority: priority,
             caller: caller,
             app: request.app,
+            spec: request.spec,
             idempotency: key.map {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
             },
@@ -51,30 +52,34 @@ struct SendJobs: Sendable {
     }
 
     /// The job of a send.
+    ///
+    /// - Throws: ``Problem`` 422 for what the app's hub cannot take.
     func job(
         _ send: SendRequest,
         priority: Priority,
         caller: Caller,
         app: AppID,
+        spec: AppSpec,
         idempotency: NewJob.Idempotency?,
         startsAt: Timestamp?,
         notification: NewRichNotification? = nil,
         label: JobLabel? = nil,
         recipients: RecipientList? = nil
-    ) -> NewJob {
+    ) throws -> NewJob {
+        let addressed = try spec.azureHub.map { try HubAddressing(send, recipients, at: $0) }
         let start = startsAt.flatMap { $0 > .now ? $0 : nil }
         return NewJob(
             app: app,
             user: caller.user,
             key: caller.key,
             priority: priority,
-            work: .send(send),
+            work: .send(addressed?.send ?? send),
             lifetime: self.lifetime(of: send),
             idempotency: idempotency,
             startsAt: start,
             notification: notification,
             label: label,
-            recipients: recipients
+            recipients: addressed?.recipients ?? recipients
         )
     }
 
@@ -137,6 +142,6 @@ extension Content.Message {
     fileprivate var isSurelySmall: Bool {
         // Six bytes are the most that a byte of text becomes, in JSON and in XML.
         let size = ((self.title?.utf8.count ?? 0) + (self.body?.utf8.count ?? 0)) * 6 + 512
-        return self.data.isEmpty && size <= Self.smallestLimit
+        return self.data.isEmpty && self.members == nil && size <= Self.smallestLimit
     }
 }

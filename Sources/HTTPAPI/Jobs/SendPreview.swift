@@ -7,35 +7,29 @@ struct SendPreview {
     private let priority: Priority
     private let begins: Timestamp
     private let spec: AppSpec
-    /// The services of a list of handles; nil = any.
-    private let reached: Set<PushService>?
+    private let services: [PushService]
+    private let warnings: [InvalidValue]
 
     init(_ body: SendBody, begins: Timestamp, spec: AppSpec) {
         (self.send, self.priority, self.begins, self.spec) = (body.request, body.priority, begins, spec)
-        if case .handles(let devices)? = body.target.recipients?.devices {
-            self.reached = Set(devices.map(\.pns))
-        } else {
-            self.reached = nil
-        }
+        (self.services, self.warnings) = (body.services(spec), body.warnings(spec))
     }
 
-    var json: JSONValue { .members(["services": .array(self.services.map(self.preview))]) }
-
-    /// The services that it names, or those of its handles, or those that the app has credentials for.
-    private var services: [PushService] {
-        if !self.send.platforms.isEmpty {
-            return self.send.platforms.filter { self.reached?.contains($0) ?? true }
-        }
-        return self.reached?.sorted() ?? (self.spec.services.isEmpty ? PushService.inService : self.spec.services)
+    var json: JSONValue {
+        .members([
+            "services": .array(self.services.map(self.preview)),
+            "warnings": self.warnings.isEmpty ? nil : Self.json(self.warnings),
+        ])
     }
 
     private func preview(_ pns: PushService) -> JSONValue {
         var faults: [InvalidValue] = []
-        if pns.isInService, self.spec.credentials[pns] == nil {
+        if pns.isInService, !self.spec.hasService(pns) {
             faults.append(InvalidValue(pns.noCredentialsReason()))
         }
         let options = PayloadFormatter.Options(
             self.send,
+            for: pns,
             priority: self.priority,
             begins: self.begins,
             now: self.begins
@@ -62,8 +56,8 @@ struct SendPreview {
         let headers = PushHeaders(
             payload,
             priority: self.priority,
-            keepUntil: self.send.keepUntil(begins: self.begins),
-            collapse: self.send.collapse,
+            keepUntil: self.send.keepUntil(begins: self.begins, for: payload.kind.pns),
+            collapse: self.send.collapse(for: payload.kind.pns),
             now: self.begins
         )
         return ServiceFormat.of(payload.kind.pns)?.headers(headers, self.spec) ?? []
@@ -74,7 +68,7 @@ struct SendPreview {
             ? .written(payload.body) : .string(String(decoding: payload.body, as: UTF8.self))
     }
 
-    private static func json(_ faults: [InvalidValue]) -> JSONValue {
+    static func json(_ faults: [InvalidValue]) -> JSONValue {
         .array(
             faults.map { fault in
                 .members([

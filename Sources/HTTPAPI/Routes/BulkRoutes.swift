@@ -16,10 +16,18 @@ struct BulkRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/registrations/import", body: .stream, handler: self.importRegistrations),
-            Route(.get, "/api/registrations/export", handler: self.export),
+            Route(
+                .post,
+                "/api/registrations/import",
+                body: .stream,
+                embeddedOnly: Self.reason,
+                handler: self.importRegistrations
+            ),
+            Route(.get, "/api/registrations/export", embeddedOnly: Self.reason, handler: self.export),
         ]
     }
+
+    private static let reason = "in bulk they are read and written there, with its import and export jobs"
 
     private func importRegistrations(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()

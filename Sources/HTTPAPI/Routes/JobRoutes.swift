@@ -1,4 +1,3 @@
-import Broker
 import HTTPTypes
 import Hummingbird
 import PushModel
@@ -46,8 +45,14 @@ struct JobRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let seen = try await self.context.monitor.snapshot(of: try Self.id(request), app: request.app)
         guard let seen, try request.caller.maySee(seen.job) else { throw Self.missing }
-        let blockedReason = seen.job.state == .queued ? await self.context.broker.status.blockedReason : nil
-        let text = JobText(job: seen.job, prefix: request.prefix, rates: seen.rates, blockedReason: blockedReason)
+        var text = seen.text(prefix: request.prefix)
+        if request.spec.azureHub != nil, seen.job.work.kind == .send {
+            text.calls = try await self.context.store.hubCalls(
+                of: seen.job.id,
+                app: request.app,
+                limit: HubCallsText.most + 1
+            )
+        }
         return text.response(status: .ok)
     }
 
@@ -87,7 +92,7 @@ struct JobRoutes: Sendable {
         Problem(.conflict, "the job has already ended: it is \(state.rawValue)")
     }
 
-    private static let missing = Problem.notFound("no such job")
+    static let missing = Problem.notFound("no such job")
 
     /// The job, if the caller may see it.
     ///
@@ -99,7 +104,7 @@ struct JobRoutes: Sendable {
         return job
     }
 
-    private static func id(_ request: APIRequest) throws -> JobID {
+    static func id(_ request: APIRequest) throws -> JobID {
         guard let id = request.parameters["id"].flatMap(JobID.init) else { throw Self.missing }
         return id
     }

@@ -9,14 +9,22 @@ struct RegistrationRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/api/registrations", handler: self.list),
+            Route(.get, "/api/registrations", embeddedOnly: Self.reading, handler: self.list),
             Route(.post, "/api/registrations", body: .limited, handler: self.create),
-            Route(.get, "/api/registrations/{id}", handler: self.show),
+            Route(.get, "/api/registrations/{id}", embeddedOnly: Self.reading, handler: self.show),
             Route(.put, "/api/registrations/{id}", body: .limited, handler: self.put),
-            Route(.patch, "/api/registrations/{id}", body: .limited, handler: self.patch),
+            Route(
+                .patch,
+                "/api/registrations/{id}",
+                body: .limited,
+                embeddedOnly: "put the whole registration in place of a change",
+                handler: self.patch
+            ),
             Route(.delete, "/api/registrations/{id}", handler: self.delete),
         ]
     }
+
+    private static let reading = "they are read there, with its own clients"
 
     // MARK: Reading
 
@@ -53,6 +61,28 @@ struct RegistrationRoutes: Sendable {
         return .json(Self.text(try await self.registration(Self.id(of: request), request)))
     }
 
+    /// What a change answers: the registration as it is stored, or at a hub over a wire as it was written there.
+    private func shown(
+        _ id: RegistrationID,
+        _ upsert: RegisterRequest.Upsert,
+        _ request: APIRequest
+    ) async throws -> JSONValue {
+        guard request.spec.azureHub != nil else { return Self.text(try await self.registration(id, request)) }
+        let user = try upsert.onBehalf.map(\.user) ?? request.caller.user
+        let written = Registration(
+            row: 0,
+            id: id,
+            app: request.app,
+            user: user,
+            pns: upsert.pns,
+            handle: upsert.handle,
+            tags: Set(upsert.tags + (user.map { [Tag(user: $0)] } ?? [])).sorted(),
+            state: .live,
+            updated: .now
+        )
+        return Self.text(written)
+    }
+
     // MARK: Changing
 
     private func create(_ request: APIRequest) async throws -> Response {
@@ -62,7 +92,7 @@ struct RegistrationRoutes: Sendable {
             result in
             guard case .issued(let id) = result else { return nil }
             var response = Response.json(
-                Self.text(try await self.registration(id, request)),
+                try await self.shown(id, upsert, request),
                 status: id == candidate ? .created : .ok
             )
             response.headers[.location] = "\(request.prefix)registrations/\(id)"
@@ -75,7 +105,7 @@ struct RegistrationRoutes: Sendable {
         let id = try Self.id(of: request)
         return try await self.take(.upsert(id, upsert), request, user: request.caller.user) { result in
             switch result {
-            case .done, .superseded: .json(Self.text(try await self.registration(id, request)))
+            case .done, .superseded: .json(try await self.shown(id, upsert, request))
             default: nil
             }
         }

@@ -1,15 +1,26 @@
 import Payloads
 import PushModel
 
-/// What a send says: a message for all services, forms of the sender's own for some, or both.
+/// What a send says: a message for all services, forms of the sender's own for some, or both; or what becomes of a Live Activity.
 struct SendContent {
-    static let members = ["title", "body", "data", "native"]
+    static let members = ["title", "body", "data", "native", "liveActivity"] + Self.others
+    /// The members of a message beside title, body and data.
+    static let others = MessageMember.members(of: nil).map(\.name) + Self.ownMembers
+    /// The objects that have what only one service knows.
+    static let ownMembers = Self.services.map(\.rawValue)
+    /// Those of which a message needs one; ``native`` is beside them.
+    private static let needed = ["title", "body", "data", "titleLocKey", "bodyLocKey", "badge"]
     /// The services that may have a form of the sender's own, each under its name in `native`.
     private static let services = ServiceFormat.all.map(\.service)
 
     let content: Content
     /// The services to send to; empty = all.
     let platforms: [PushService]
+
+    init(_ content: Content, platforms: [PushService]) {
+        self.content = content
+        self.platforms = platforms
+    }
 
     /// - Parameters:
     ///   - body: The body of a send.
@@ -20,12 +31,20 @@ struct SendContent {
         let message = Content.Message(
             title: try body.string("title"),
             body: try body.string("body"),
-            data: try body.texts("data")
+            data: try body.texts("data"),
+            members: try Self.others(body)
         )
-        let isMessage = !message.isSilent || !message.data.isEmpty
+        let isMessage = !message.isSilent || !message.data.isEmpty || message.members?["badge"] != nil
         let forms = try Self.native(body, spec: spec)
         guard isMessage || !forms.isEmpty else {
-            throw Problem.invalid("body", "at least one of title, body, data and native is required")
+            throw Problem.invalid(
+                "body",
+                "at least one of \(Self.needed.joined(separator: ", ")), native and liveActivity is required"
+            )
+        }
+        // Without a message they would come to nothing.
+        if !isMessage, let member = message.members?.values.first {
+            throw body.fault(member.name, "belongs to a message: give one of \(Self.needed.joined(separator: ", "))")
         }
         self.content =
             forms.isEmpty ? .message(message) : .native(.init(message: isMessage ? message : nil, forms: forms))
@@ -47,11 +66,43 @@ struct SendContent {
     /// - Returns: Those, or without a message those that have a form; empty = all.
     /// - Throws: ``Problem`` where `native` is no object of forms.
     static func platforms(_ body: StrictMembers, named platforms: [PushService]) throws -> [PushService] {
+        if body["liveActivity"] != nil { return [.apns] }
         let native = try Self.members(body)
-        guard let native, platforms.isEmpty, ["title", "body", "data"].allSatisfy({ body[$0] == nil }) else {
+        guard let native, platforms.isEmpty, Self.needed.allSatisfy({ body[$0] == nil }) else {
             return platforms
         }
         return Self.services.filter { native[$0.rawValue] != nil }
+    }
+
+    /// The other members of the message.
+    private static func others(_ body: StrictMembers) throws -> MessageMembers? {
+        var given: [(member: MessageMember, value: JSONValue)] = []
+        for (name, member) in MessageMember.members(of: nil) {
+            if let value = body[name] { given.append((member, value)) }
+        }
+        for pns in Self.services {
+            guard let value = body[pns.rawValue] else { continue }
+            let members = MessageMember.members(of: pns)
+            let own = try StrictMembers(
+                value,
+                path: pns.rawValue,
+                known: members.map(\.name),
+                misplaced: ["payload": "native.\(pns.rawValue)", "message": "native.\(pns.rawValue)"]
+                    .mapValues { "put it under \($0)" }
+            )
+            for (name, member) in members {
+                if let value = own[name] { given.append((member, value)) }
+            }
+        }
+        do {
+            var values: [JSONValue.Member] = []
+            for each in given { values.append(try each.member.read(each.value)) }
+            let members = MessageMembers(values)
+            if let members { try MessageMember.check(members) }
+            return members
+        } catch {
+            throw Problem.invalid([error])
+        }
     }
 
     /// Members as the services' own documentation has them, and where they belong here.

@@ -76,6 +76,7 @@ private final class SendUpload: Sendable {
     private struct Candidate {
         let line: Int
         let job: NewJob
+        let warnings: [InvalidValue]
     }
 
     /// Lines that are to be accepted together.
@@ -228,17 +229,18 @@ private final class SendUpload: Sendable {
                     hash: self.request.hash(of: bytes)
                 )
             }
-            let job = self.jobs.job(
+            let job = try self.jobs.job(
                 body.request,
                 priority: body.priority,
                 caller: self.caller,
                 app: self.request.app,
+                spec: self.request.spec,
                 idempotency: idempotency,
                 startsAt: body.startsAt,
                 label: body.label,
                 recipients: body.target.recipients
             )
-            return Candidate(line: number, job: job)
+            return Candidate(line: number, job: job, warnings: body.warnings(self.request.spec))
         } catch let problem as Problem {
             self.refuse(problem, number)
         } catch let invalid as InvalidValue {
@@ -255,7 +257,7 @@ private final class SendUpload: Sendable {
             let answers = try await self.context.intake.accept(candidates.map(\.job))
             self.state.withLockedValue { state in
                 for (candidate, answer) in zip(candidates, answers) {
-                    state.answers.append((candidate.line, Self.answer(candidate.line, answer)))
+                    state.answers.append((candidate.line, Self.answer(candidate, answer)))
                 }
             }
         } catch {
@@ -275,12 +277,13 @@ private final class SendUpload: Sendable {
 
     private static let hint = "send all again later, with the same Idempotency-Key and in the same order"
 
-    private static func answer(_ line: Int, _ answer: JobAcceptance) -> [UInt8] {
+    private static func answer(_ candidate: Candidate, _ answer: JobAcceptance) -> [UInt8] {
+        let line = candidate.line
         switch answer {
         case .accepted(let job):
-            return self.accepted(line, job.id)
+            return self.accepted(candidate, job.id)
         case .repeated(let id):
-            return self.accepted(line, id, isRepeated: true)
+            return self.accepted(candidate, id, isRepeated: true)
         case .keyReused:
             let detail =
                 "this line differs from the same line of an earlier request with that Idempotency-Key; choose a new key"
@@ -294,12 +297,13 @@ private final class SendUpload: Sendable {
         }
     }
 
-    private static func accepted(_ line: Int, _ id: JobID, isRepeated: Bool = false) -> [UInt8] {
+    private static func accepted(_ candidate: Candidate, _ id: JobID, isRepeated: Bool = false) -> [UInt8] {
         var text = JSONWriter.object {
-            $0.add("line", line)
+            $0.add("line", candidate.line)
             $0.add("status", 202)
             $0.add("id", id.description)
             if isRepeated { $0.add("repeated", true) }
+            if !candidate.warnings.isEmpty { $0.add("warnings", SendPreview.json(candidate.warnings)) }
         }
         text.append(UInt8(ascii: "\n"))
         return text

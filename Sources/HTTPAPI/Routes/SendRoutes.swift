@@ -27,7 +27,13 @@ struct SendRoutes: Sendable {
     var routes: [Route] {
         [
             Route(.post, "/api/sends", body: .send, handler: self.send),
-            Route(.post, "/api/sends/count", body: .send, handler: self.count),
+            Route(
+                .post,
+                "/api/sends/count",
+                body: .send,
+                embeddedOnly: "it counts no audience before a send; a job shows what it counted",
+                handler: self.count
+            ),
             Route(.post, "/api/sends/preview", body: .send, handler: self.preview),
         ]
     }
@@ -50,7 +56,7 @@ struct SendRoutes: Sendable {
             idempotentAs: "POST /api/sends"
         )
         let waited = preference.wait != nil && answer.isAnswered
-        let text = JobText(job: answer.job, prefix: request.prefix)
+        let text = JobText(job: answer.job, prefix: request.prefix, warnings: body.warnings(request.spec))
         var response = text.response(status: waited ? .ok : .accepted)
         response.headers[.job] = text.id
         response.headers[.location] = text.location
@@ -233,6 +239,20 @@ struct SendBody {
     let label: JobLabel?
     let isDryRun: Bool
 
+    /// The members that come to nothing.
+    func warnings(_ spec: AppSpec) -> [InvalidValue] {
+        MessageMember.warnings(of: self.content.content, for: self.services(spec))
+    }
+
+    /// The services that it names, or those of its handles, or those that the app has credentials for.
+    func services(_ spec: AppSpec) -> [PushService] {
+        var reached: Set<PushService>?
+        if case .handles(let devices)? = self.target.recipients?.devices { reached = Set(devices.map(\.pns)) }
+        let named = self.content.platforms
+        if !named.isEmpty { return named.filter { reached?.contains($0) ?? true } }
+        return reached?.sorted() ?? (spec.services.isEmpty ? PushService.inService : spec.services)
+    }
+
     /// The send as its job keeps it.
     var request: SendRequest {
         SendRequest(
@@ -249,10 +269,16 @@ struct SendBody {
         let body = try StrictMembers(value, known: Self.members)
         self.target = try SendTarget(body, spec)
         try Self.authorize(body, self.target, caller: caller)
-        self.content = try SendContent(body, platforms: self.target.platforms, spec: spec)
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
         self.startsAt = try Self.start(body)
+        self.content =
+            try SendContent.liveActivity(
+                body,
+                to: self.target,
+                priority: self.priority,
+                at: max(self.startsAt ?? .now, .now)
+            ) ?? SendContent(body, platforms: self.target.platforms, spec: spec)
         self.label = try Self.label(body)
         self.isDryRun = try body.bool("dryRun") ?? false
         self.collapse = try body.string("collapse")
@@ -281,7 +307,8 @@ struct SendBody {
             )
         }
         // A user could imitate a call, or wake all apps of another, with a payload that the app never shows.
-        for member in ["native", "dryRun"] where (body[member] ?? .bool(false)) != .bool(false) {
+        for member in ["native", "liveActivity", "dryRun"] + SendContent.ownMembers
+        where (body[member] ?? .bool(false)) != .bool(false) {
             throw Problem.forbidden("\(member) requires the role sender or operator")
         }
     }

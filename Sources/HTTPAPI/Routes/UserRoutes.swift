@@ -45,7 +45,7 @@ struct UserRoutes: Sendable {
             user: caller.user == user ? nil : caller.user,
             key: caller.key,
             work: .register(.removeUser(user, withAccount: caller.role == .operator)),
-            lifetime: configuration.jobLifetime
+            lifetime: NewJob.removalLifetime
         )
         do {
             return try await self.context.intake.take(

@@ -152,6 +152,7 @@ extension HTTPFields {
 }
 
 extension HTTPField.Name {
+    static let accelBuffering = HTTPField.Name.known("X-Accel-Buffering")
     static let acceptPost = HTTPField.Name.known("Accept-Post")
     static let cursor = HTTPField.Name.known("Pushline-Cursor")
     static let fetchMode = HTTPField.Name.known("Sec-Fetch-Mode")

@@ -106,6 +106,9 @@ package struct APIResponder: HTTPResponder {
             try await self.admit(request, match: match, context: context)
         }
         trace.caller = identity
+        if spec.azureHub != nil, let reason = match.route.embeddedOnly {
+            throw Problem(.unprocessableContent, "the app's registrations are at its Azure hub: \(reason)", type: "hub")
+        }
         let caller = identity ?? .unknown(at: client ?? .unspecified, app: app)
         return try await self.limits.work(
             request,

@@ -17,7 +17,7 @@ enum OpenAPIDocument {
     }
 
     /// The replacements of `$(name)` in the file.
-    private static let lists = [
+    private static let lists: [String: String] = [
         "services": PushService.allCases.map(\.rawValue).joined(separator: ", "),
         "names of services": PushService.allCases.flatMap(\.names).joined(separator: ", "),
         "names in service": PushService.list(PushService.inService),
@@ -27,7 +27,9 @@ enum OpenAPIDocument {
         "forms of handles": PushService.allCases.map(Self.handle).joined(separator: ", "),
         "members of native": ServiceFormat.all.map { "\($0.service.rawValue): {}" }.joined(separator: ", "),
         "native has one of": ServiceFormat.all.map(Self.alternative).joined(separator: ", "),
-        "forms in native": ServiceFormat.all.map(Self.form).joined(separator: Self.lineOfForms),
+        "forms in native": ServiceFormat.all.map(Self.form).joined(separator: Self.lineOfProperties),
+        "members of a message": Self.message.joined(separator: Self.lineOfProperties),
+        "counted names of a message": SendContent.others.map { "\($0): {}" }.joined(separator: Self.lineOfProperties),
         "reserved names of data": ServiceFormat.all.compactMap(\.reservedNames).joined(separator: "|"),
     ]
 
@@ -50,13 +52,28 @@ enum OpenAPIDocument {
         return "{required: [\(name)], properties: {\(name): {type: object}}}"
     }
 
-    /// The end of a line, and the beginning of the next one where the file has the forms.
-    private static let lineOfForms = "\n        "
+    /// The end of a line, and the beginning of the next one among the file's properties of a schema.
+    private static let lineOfProperties = "\n        "
 
     /// The form for that service, where the file has it: a member of `properties` of a schema.
     private static func form(_ format: ServiceFormat) -> String {
         let lines = ["\(format.service.rawValue):"] + format.form.schema.split(separator: "\n").map { "  \($0)" }
-        return lines.joined(separator: Self.lineOfForms)
+        return lines.joined(separator: Self.lineOfProperties)
+    }
+
+    /// The schemas of a message's members beside title, body and data.
+    private static var message: [String] {
+        func lines(_ pns: PushService?) -> [String] {
+            MessageMember.members(of: pns).map { "\($0.name): \($0.member.value.schema)" }
+        }
+        return lines(nil)
+            + ServiceFormat.all.flatMap { format -> [String] in
+                [
+                    "\(format.service.rawValue):", "  type: [object, \"null\"]", "  additionalProperties: false",
+                    "  description: What \(format.service.descriptor.title) alone takes. For the roles sender and operator.",
+                    "  properties:",
+                ] + lines(format.service).map { "    \($0)" }
+            }
     }
 
     /// The regular expression of some words in any letter case.

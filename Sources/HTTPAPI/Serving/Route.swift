@@ -35,6 +35,8 @@ struct Route: Sendable {
     let body: Body
     /// Whether its path is found in any letter case and with a slash at its end, as existing apps may write it; parameters are exact.
     let isTolerant: Bool
+    /// Why an app whose hub is over a wire has no such route; nil = it has.
+    let embeddedOnly: String?
     let handler: @Sendable (APIRequest) async throws -> Response
 
     init(
@@ -43,6 +45,7 @@ struct Route: Sendable {
         access: Access = .caller,
         body: Body = .none,
         isTolerant: Bool = false,
+        embeddedOnly: String? = nil,
         handler: @escaping @Sendable (APIRequest) async throws -> Response
     ) {
         self.method = method
@@ -50,6 +53,7 @@ struct Route: Sendable {
         self.access = access
         self.body = body
         self.isTolerant = isTolerant
+        self.embeddedOnly = embeddedOnly
         self.handler = handler
     }
 

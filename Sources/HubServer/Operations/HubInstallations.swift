@@ -15,27 +15,24 @@ struct HubInstallations: Sendable {
     }
 
     func read(_ id: String, _ request: HubRequest) async throws -> Response {
-        guard let found = try await self.find(id, request).first, let wire = Self.wire(found) else {
-            throw Self.missing
-        }
+        guard let wire = Self.wire(try await self.find(id, request)) else { throw Self.missing }
         // Its type is that of everything else; the original's too.
         return .wire(WireNames.xml, wire.json.bytes)
     }
 
     func patch(_ id: String, _ request: HubRequest) async throws -> Response {
         let patch = try InstallationPatch(reading: request.body)
-        guard let found = try await self.find(id, request).first, var wire = Self.wire(found) else {
-            throw Self.missing
-        }
-        // In one step, so that two of them at a time lose nothing.
-        if let tags = patch.tagsAlone, let change = try Self.change(tags, request) {
-            guard try await self.changes.make(.patch(found.id, change), request) != .notFound else {
+        let found = try await self.find(id, request)
+        guard var wire = Self.wire(found) else { throw Self.missing }
+        // In one step, so that two of them at a time lose nothing; but tags are those of the templates too.
+        if found.count == 1, let tags = patch.tagsAlone, let change = try Self.change(tags, request) {
+            guard try await self.changes.make(.patch(found[0].id, change), request) != .notFound else {
                 throw Self.missing
             }
             return .wire()
         }
         try patch.apply(to: &wire)
-        return try await self.save(wire, kept: found.tags, request)
+        return try await self.save(wire, kept: found.flatMap(\.tags), request)
     }
 
     /// 204 whether it was there or not.
@@ -49,9 +46,16 @@ struct HubInstallations: Sendable {
         var query = RegistrationQuery(app: request.app, state: .live, limit: try HubRegistrations.limit(request))
         query.cursor = request.target.query["continuationtoken"].flatMap { $0.isEmpty ? nil : $0 }
         let page = try await self.store.registrations(query)
+        var installations: [JSONValue] = []
+        for found in page.items {
+            guard let id = found.tags.lazy.compactMap(WireTags.installation(of:)).first,
+                let wire = Self.wire([found] + (try await self.find(id, request)).filter { $0.template != nil })
+            else { continue }
+            installations.append(wire.json)
+        }
         var response = Response.wire(
             "application/json; charset=utf-8",
-            JSONValue.array(page.items.compactMap { Self.wire($0)?.json }).bytes
+            JSONValue.array(installations).bytes
         )
         response.headers[.continuation] = page.cursor
         return response
@@ -59,10 +63,11 @@ struct HubInstallations: Sendable {
 
     private static let missing = WireHost.Refusal(.notFound, "Installation not found")
 
-    /// Its live registrations: one, but where two first changes of it came at the same moment.
+    /// Its live registrations: one for native notifications, and one for each template.
     private func find(_ id: String, _ request: HubRequest) async throws -> [Registration] {
         let tag = try Self.tag(id)
-        let query = RegistrationQuery(app: request.app, tag: tag, state: .live, limit: HubRegistrations.maximumPage)
+        var query = RegistrationQuery(app: request.app, tag: tag, state: .live, limit: HubRegistrations.maximumPage)
+        query.kinds = RegistrationKind.allCases
         return try await self.store.registrations(query).items
     }
 
@@ -78,32 +83,63 @@ struct HubInstallations: Sendable {
             )
         }
         for (member, isThere) in [
-            ("templates", !wire.templates.isEmpty), ("pushVariables", !wire.pushVariables.isEmpty),
-            ("secondaryTiles", wire.hasSecondaryTiles),
+            ("pushVariables", !wire.pushVariables.isEmpty), ("secondaryTiles", wire.hasSecondaryTiles),
         ] where isThere {
-            throw WireHost.Refusal(.badRequest, "\(member): is not kept yet; leave it out")
+            throw WireHost.Refusal(.badRequest, "\(member): is not kept; leave it out")
+        }
+        guard wire.templates.count <= DeviceTemplate.maximumCount else {
+            throw WireHost.Refusal(
+                .badRequest,
+                "templates: an installation has at most \(DeviceTemplate.maximumCount)"
+            )
         }
         let user = try Self.user(wire.userID, request)
-        // What the wire shows of a registration comes back with it.
-        let plain = wire.tags.filter { !$0.hasPrefix("$") }
-        let own = try WireTags.tags(plain, request.spec.users)
-        try request.check(own, kept: kept)
-        let tags = try own + [Self.tag(wire.id)]
-        let upsert = try RegistrationChanges.upsert(
-            pns: pns,
-            handle: wire.pushChannel,
-            tags: tags,
-            user: user,
-            request
-        )
-        let known = try await self.find(wire.id, request)
-        if let first = known.first {
-            try await self.changes.put(first.id, upsert, request)
-        } else {
-            _ = try await self.changes.create(upsert, request)
+        let own = try Self.tags(wire.tags, request, kept: kept)
+        let system = try Self.tag(wire.id)
+        func part(
+            _ tags: [Tag],
+            _ template: DeviceTemplate? = nil
+        ) throws -> RegisterRequest.Installation.Part {
+            let upsert = try RegistrationChanges.upsert(
+                pns: pns,
+                handle: Self.handle(of: wire),
+                tags: tags + [system],
+                user: user,
+                template: template,
+                request
+            )
+            return .init(candidate: RegistrationChanges.newID(), upsert: upsert)
         }
-        for other in known.dropFirst() { _ = try await self.changes.make(.delete(other.id), request) }
-        return .wire()
+        var parts = [try part(own)]
+        for template in wire.templates {
+            do {
+                let content = try DeviceTemplate(template.alone, name: template.name, for: pns)
+                // A name that can be a tag is one, so that a template is reached by it.
+                let name = (try? Tag(template.name, request.spec.users)).map { [$0.name] } ?? []
+                let tags = try Self.tags(wire.tags + template.tags + name, request, kept: kept)
+                parts.append(try part(tags, content))
+            } catch let error as InvalidValue {
+                let place = "templates.\(template.name.prefix(40))"
+                throw error.named(error.member.isEmpty ? place : "\(place).\(error.member)")
+            }
+        }
+        switch try await self.changes.make(.install(.init(tag: system, parts: parts)), request) {
+        case .gone: throw WireHost.Refusal(.gone, "the installation was deleted meanwhile; put it again")
+        case .done, .superseded, .issued, .notFound, .refused: return .wire()
+        }
+    }
+
+    /// The tags that a client gives; what the wire shows of a registration comes back with them.
+    private static func tags(_ names: [String], _ request: HubRequest, kept: [Tag]) throws(InvalidValue) -> [Tag] {
+        let tags = try WireTags.tags(names.filter { !$0.hasPrefix("$") }, request.spec.users)
+        try request.check(tags, kept: kept)
+        return tags
+    }
+
+    private static func handle(of wire: WireInstallation) throws(InvalidValue) -> String {
+        do { return try wire.platform.handleText(ofChannel: wire.pushChannel) } catch {
+            throw error.named("pushChannel")
+        }
     }
 
     private static func user(_ name: String?, _ request: HubRequest) throws(InvalidValue) -> UserName? {
@@ -123,15 +159,23 @@ struct HubInstallations: Sendable {
         return RegisterRequest.Patch(add: added, remove: removed)
     }
 
-    /// The installation of a registration; nil where it is none.
-    private static func wire(_ registration: Registration) -> WireInstallation? {
-        guard let id = registration.tags.lazy.compactMap(WireTags.installation(of:)).first,
-            let platform = registration.pns.flatMap(WirePlatform.init), let handle = registration.handle
+    /// The installation of its registrations; nil where none of them is for native notifications.
+    private static func wire(_ registrations: [Registration]) -> WireInstallation? {
+        guard let native = registrations.first(where: { $0.template == nil }),
+            let id = native.tags.lazy.compactMap(WireTags.installation(of:)).first,
+            let platform = native.pns.flatMap(WirePlatform.init), let handle = native.handle,
+            // What was stored can be shown: its parts were checked then.
+            let channel = try? platform.channel(of: handle)
         else { return nil }
-        var wire = WireInstallation(id: id, platform: platform, pushChannel: handle.text)
-        wire.userID = registration.user?.name
-        wire.tags = registration.tags.filter { WireTags.installation(of: $0) == nil && $0.owned != .user }.map(\.name)
-        wire.expirationTime = registration.expires?.iso8601
+        var wire = WireInstallation(id: id, platform: platform, pushChannel: channel)
+        wire.userID = native.user?.name
+        wire.tags = native.tags.filter { WireTags.installation(of: $0) == nil && $0.owned != .user }.map(\.name)
+        wire.expirationTime = native.expires?.iso8601
+        wire.templates = registrations.compactMap { registration in
+            registration.template.map { template in
+                .init(template, tags: registration.tags.filter { !native.tags.contains($0) }.map(\.name))
+            }
+        }.sorted { $0.name < $1.name }
         return wire
     }
 }

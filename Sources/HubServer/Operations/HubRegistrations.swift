@@ -1,3 +1,4 @@
+import Crypto
 import HTTPAPI
 import HTTPTypes
 import HubWire
@@ -50,6 +51,7 @@ struct HubRegistrations: Sendable {
     /// All of them, or those of one tag or one handle.
     func list(_ request: HubRequest, tag: String? = nil) async throws -> Response {
         var query = RegistrationQuery(app: request.app, state: .live, limit: try Self.limit(request))
+        query.kinds = RegistrationKind.allCases
         if let tag { query.tag = try Self.tag(tag, request) }
         if let filter = request.target.query["$filter"] {
             query.handles = try HandleFilter(filter).handles
@@ -84,21 +86,23 @@ struct HubRegistrations: Sendable {
                 "\(wire.descriptionName): the platform \(wire.platform.rawValue) cannot be sent to yet"
             )
         }
-        guard wire.template == nil else {
-            throw WireHost.Refusal(
-                .badRequest,
-                "\(wire.descriptionName): registrations for templates are not kept yet; register for native notifications"
-            )
+        let template = try wire.template.map { template throws(InvalidValue) in
+            try DeviceTemplate(template, name: template.name ?? "", for: pns)
         }
         let tags = try WireTags.tags(wire.tags, request.spec.users)
         try request.check(tags)
         return try RegistrationChanges.upsert(
             pns: pns,
-            handle: wire.handle[0],
+            handle: try Self.handle(of: wire),
             tags: tags,
             user: nil,
+            template: template,
             request
         )
+    }
+
+    private static func handle(of wire: WireRegistration) throws(InvalidValue) -> String {
+        do { return try wire.platform.handleText(of: wire.handle) } catch { throw error.named("handle") }
     }
 
     private func entry(_ id: String, _ request: HubRequest) async throws -> Response {
@@ -114,14 +118,15 @@ struct HubRegistrations: Sendable {
         guard let pns = registration.pns, let platform = WirePlatform(pns), let handle = registration.handle else {
             return nil
         }
-        // Clients of APNs compare in capitals.
-        let text = pns == .apns ? handle.text.uppercased() : handle.text
+        // What was stored can be shown: its parts were checked then.
+        guard let parts = try? platform.parts(of: handle) else { return nil }
         var wire = WireRegistration(
             platform: platform,
             id: registration.id.text,
-            handle: [text],
+            handle: parts,
             tags: WireTags.shown(registration)
         )
+        wire.template = registration.template?.wire
         wire.etag = self.etag(registration)
         wire.expirationTime = registration.expires?.iso8601 ?? WireTime.never
         return wire
@@ -134,8 +139,23 @@ struct HubRegistrations: Sendable {
         )
     }
 
-    /// The time of the last change: it says whether there was another, and no more is asked of it.
-    private static func etag(_ registration: Registration) -> String { String(registration.updated.milliseconds) }
+    /// A number of the contents and of the time of the last registration, which a patch of tags leaves as it is.
+    private static func etag(_ registration: Registration) -> String {
+        var hash = SHA256()
+        let contents = [
+            String(registration.updated.milliseconds), registration.handle?.text ?? "", registration.user?.key ?? "",
+            registration.credential.name,
+        ]
+        let template = registration.template
+        let texts =
+            template.map { [$0.name, $0.content.body, $0.content.expiry ?? "", $0.content.priority ?? ""] } ?? []
+        let headers = template?.content.headers.flatMap { [$0.name, $0.value] } ?? []
+        for part in contents + registration.tags.map(\.key) + texts + headers {
+            hash.update(data: Array("\(part.utf8.count):\(part)".utf8))
+        }
+        // Of a digest: 63 bits, so that it is a number to every client.
+        return String(hash.finalize().prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) } >> 1)
+    }
 
     /// Checks `If-Match`: `*`, or the number in any of three spellings.
     private static func check(_ condition: String?, _ registration: Registration) throws(WireHost.Refusal) {

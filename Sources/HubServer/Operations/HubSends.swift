@@ -23,21 +23,26 @@ struct HubSends: Sendable {
                 "test: test sends are not offered; the telemetry of a send says as much"
             )
         }
+        if TemplateSend.isMeant(by: request) {
+            return try await self.accept(try TemplateSend(request).content, try Self.audience(request), request)
+        }
         let native = try NativeSend(request, body: request.body)
         if request.target.has("direct") || request.header(WireNames.deviceHandle) != nil {
             guard let handle = request.header(WireNames.deviceHandle) else {
                 throw WireHost.Refusal(.badRequest, "\(WireNames.deviceHandle): is missing, and the send is direct")
             }
-            return try await self.accept(native, try Self.list([handle], of: native.pns, request), request)
+            let audience = try Self.list([Self.handle(handle, of: native, request)], of: native, request)
+            return try await self.accept(native.content, audience, request, native.pns)
         }
-        return try await self.accept(native, try Self.audience(request), request)
+        return try await self.accept(native.content, try Self.audience(request), request, native.pns)
     }
 
     /// To up to 1000 handles.
     func sendBatch(_ request: HubRequest) async throws -> Response {
         let batch = try DirectSendBody(reading: request.body, contentType: request.headers[.contentType] ?? "")
         let native = try NativeSend(request, body: batch.notification)
-        return try await self.accept(native, try Self.list(batch.handles, of: native.pns, request), request)
+        let audience = try Self.list(batch.handles, of: native, request)
+        return try await self.accept(native.content, audience, request, native.pns)
     }
 
     /// To an expression or to all, at another time.
@@ -51,8 +56,12 @@ struct HubSends: Sendable {
         guard time <= Timestamp.now.advanced(by: Self.longestAhead) else {
             throw WireHost.Refusal(.badRequest, "\(WireNames.scheduleTime): must be within 366 days")
         }
+        let audience = try Self.audience(request)
+        guard !TemplateSend.isMeant(by: request) else {
+            return try await self.accept(try TemplateSend(request).content, audience, request, startsAt: time)
+        }
         let native = try NativeSend(request, body: request.body)
-        return try await self.accept(native, try Self.audience(request), request, startsAt: time)
+        return try await self.accept(native.content, audience, request, native.pns, startsAt: time)
     }
 
     /// Stops a scheduled send that has not begun.
@@ -85,12 +94,22 @@ struct HubSends: Sendable {
         }
     }
 
-    private static func list(_ handles: [String], of pns: PushService, _ request: HubRequest) throws -> Audience {
+    /// The handle of a direct send: a browser's other two parts have headers of their own.
+    private static func handle(_ text: String, of native: NativeSend, _ request: HubRequest) -> String {
+        guard native.platform == .browser, let key = request.header("P256DH"), let secret = request.header("Auth")
+        else {
+            return text
+        }
+        return JSONValue.members(["endpoint": .string(text), "p256dh": .string(key), "auth": .string(secret)])
+            .compactText
+    }
+
+    private static func list(_ handles: [String], of native: NativeSend, _ request: HubRequest) throws -> Audience {
         var devices: [Recipient] = []
         for (index, text) in handles.enumerated() {
             do {
-                let handle = try request.spec.handle(text, of: pns)
-                devices.append(Recipient(place: index + 1, pns: pns, handle: handle, reference: nil))
+                let handle = try request.spec.handle(native.platform.handleText(ofChannel: text), of: native.pns)
+                devices.append(Recipient(place: index + 1, pns: native.pns, handle: handle, reference: nil))
             } catch { throw error.named(handles.count == 1 ? WireNames.deviceHandle : "devices[\(index)]") }
         }
         let list = RecipientList(handles: devices)
@@ -100,15 +119,16 @@ struct HubSends: Sendable {
     // MARK: Jobs
 
     private func accept(
-        _ native: NativeSend,
+        _ content: Content,
         _ to: Audience,
         _ request: HubRequest,
+        _ pns: PushService? = nil,
         startsAt: Timestamp? = nil
     ) async throws -> Response {
         let job = NewJob(
             app: request.app,
             key: request.caller,
-            work: .send(SendRequest(to: to.audience, platforms: [native.pns], content: native.content)),
+            work: .send(SendRequest(to: to.audience, platforms: pns.map { [$0] } ?? [], content: content)),
             lifetime: self.host.jobLifetime,
             idempotency: Self.idempotency(request),
             startsAt: startsAt.flatMap { $0 > .now ? $0 : nil },

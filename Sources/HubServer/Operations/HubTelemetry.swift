@@ -23,7 +23,9 @@ struct HubTelemetry: Sendable {
         details.started = job.started
         details.ended = job.finished
         if case .tags(let expression) = send.audience { details.tags = expression.description }
-        details.platforms = send.platforms.compactMap(WirePlatform.init)
+        details.isForTemplates = send.content.kind == .template
+        let services = details.isForTemplates ? job.counts.keys.sorted() : send.platforms
+        details.platforms = services.compactMap(WirePlatform.init)
         details.counts = job.counts.sorted { $0.key < $1.key }.compactMap { pns, counts in
             WirePlatform(pns).map { ($0, Self.outcomes(counts)) }
         }
@@ -52,6 +54,7 @@ struct HubTelemetry: Sendable {
 
     /// The notification as its sender wrote it.
     private static func body(of content: Content) -> String {
+        if case .template(let properties) = content { return JSONValue.texts(properties.values).compactText }
         guard case .native(let native) = content, let form = native.forms.first else { return "" }
         return String(decoding: form.body, as: UTF8.self)
     }

@@ -6,6 +6,7 @@ import PushModel
 
 /// A native notification of the wire, as a form of the sender's own.
 struct NativeSend {
+    let platform: WirePlatform
     let pns: PushService
     let content: Content
 
@@ -18,9 +19,6 @@ struct NativeSend {
     init(_ request: HubRequest, body: [UInt8]) throws {
         guard let format = request.header(WireNames.format) else {
             throw WireHost.Refusal(.badRequest, "\(WireNames.format): is missing")
-        }
-        guard format.lowercased() != "template" else {
-            throw WireHost.Refusal(.badRequest, "\(WireNames.format): template sends are not offered yet")
         }
         guard let platform = WirePlatform(format: format) else {
             throw WireHost.Refusal(.badRequest, "\(WireNames.format): \"\(format.prefix(40))\" is no format")
@@ -38,6 +36,7 @@ struct NativeSend {
             payload = try Self.json(body)
             headers = Self.apnsHeaders(request)
         case .fcmV1: payload = try Self.message(in: Self.json(body))
+        case .browser: payload = try Self.json(body)
         case .gcm: payload = try LegacyFCM.message(of: Self.json(body))
         default:
             guard let text = String(validating: body, as: UTF8.self) else {
@@ -47,6 +46,7 @@ struct NativeSend {
             headers = Self.wnsHeaders(request)
         }
         let native = try form.read(payload, headers: headers, of: request.spec)
+        self.platform = platform
         self.pns = pns
         self.content = .native(.init(message: nil, forms: [native]))
         _ = try PayloadFormatter.format(self.content, for: pns)
@@ -69,7 +69,7 @@ struct NativeSend {
         return members[0].value
     }
 
-    private static func apnsHeaders(_ request: HubRequest) -> [NativeForm.Header] {
+    static func apnsHeaders(_ request: HubRequest) -> [NativeForm.Header] {
         var headers: [NativeForm.Header] = []
         for field in request.headers {
             let name = field.name.canonicalName
@@ -86,7 +86,7 @@ struct NativeSend {
         return headers
     }
 
-    private static func wnsHeaders(_ request: HubRequest) -> [NativeForm.Header] {
+    static func wnsHeaders(_ request: HubRequest) -> [NativeForm.Header] {
         request.headers.filter { $0.name.canonicalName.hasPrefix("x-wns-") }.map { ($0.name.rawName, $0.value) }
     }
 }

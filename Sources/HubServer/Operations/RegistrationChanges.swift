@@ -72,6 +72,7 @@ struct RegistrationChanges: Sendable {
     ///   - handle: The handle as the client wrote it.
     ///   - tags: Its tags; that of a user names the user.
     ///   - user: The user, where the client names one by another way.
+    ///   - template: Its template; nil = it is for native notifications.
     ///   - request: The request.
     /// - Returns: The change.
     /// - Throws: `InvalidValue` that names the element.
@@ -80,6 +81,7 @@ struct RegistrationChanges: Sendable {
         handle: String,
         tags: [Tag],
         user: UserName?,
+        template: DeviceTemplate? = nil,
         _ request: HubRequest
     ) throws(InvalidValue) -> RegisterRequest.Upsert {
         let address: Handle
@@ -97,7 +99,13 @@ struct RegistrationChanges: Sendable {
             }
             if tag.owned != .user { others.append(tag) }
         }
-        return RegisterRequest.Upsert(pns: pns, handle: address, tags: others, onBehalf: .init(of: owner))
+        return RegisterRequest.Upsert(
+            pns: pns,
+            handle: address,
+            tags: others,
+            onBehalf: .init(of: owner),
+            template: template
+        )
     }
 
     /// A new id in the form of a hub's: two numbers of up to 19 digits and a small one.

@@ -55,6 +55,9 @@ struct HubGate: Sendable {
         guard isPrimary || isSecondary, !token.hasExpired(at: self.now()),
             token.covers(authority: target.authority, path: target.path)
         else { throw Self.refused }
+        guard spec.azureHub == nil else {
+            throw WireHost.Refusal(.badRequest, "the app's hub is an Azure hub: connect to that one")
+        }
         return Pass(app: app, spec: spec, rule: rule)
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 package import HTTPAPI
 import HTTPTypes
 import HubWire
@@ -132,6 +133,12 @@ package struct HubResponder: HTTPResponder {
             text.utf8.allSatisfy({ PercentCoding.digit($0) != nil || $0 == UInt8(ascii: "-") })
         else { return nil }
         return text
+    }
+
+    /// The answer to what is no HTTP, which reaches no responder: an error of the wire.
+    package static func malformed(_ detail: String) -> (type: String, body: [UInt8]) {
+        let error = WireError(status: HTTPResponse.Status.badRequest.code, detail: detail)
+        return (WireNames.xml, error.bytes(trackingID: UUID().uuidString, at: .now))
     }
 
     private static func response(_ refusal: WireHost.Refusal, trackingID: String) -> Response {

@@ -21,31 +21,77 @@ package struct HandleFilter: Sendable, Equatable {
 
     /// Reads `DeviceToken eq '…'` and its like.
     ///
-    /// The property's name does not matter, because official clients say `ChannelUri` for every platform. Of Baidu's and a
-    /// browser's several parts there is no stored form.
+    /// The property's name does not matter, because official clients say `ChannelUri` for every platform; but for a browser's three
+    /// parts. Of Baidu's two there is no stored form.
     ///
     /// - Parameter text: The parameter, decoded once.
     /// - Throws: ``InvalidValue``.
     package init(_ text: String) throws(InvalidValue) {
-        guard let parts = text.wholeMatch(of: /\s*([A-Za-z0-9]+)\s+(?i:eq)\s+'((?:[^']|'')*)'\s*/) else {
-            throw InvalidValue(
-                member: "$filter",
-                "must be a property of a handle and its value, as in ChannelUri eq '…'"
-            )
+        let properties = try Self.properties(of: text)
+        var forms: [Handle] = []
+        if properties.count == 1 {
+            forms = Self.forms(of: properties[0].value)
+        } else {
+            let parts = WirePlatform.browser.handleElements.map { name in
+                properties.first { $0.name == name.lowercased() }?.value ?? ""
+            }
+            guard properties.count == 3, !parts.contains("") else {
+                throw InvalidValue(
+                    member: "$filter",
+                    "must be one property, or a browser's three: Endpoint, P256DH and Auth"
+                )
+            }
+            do { forms = [Handle(stored: try BrowserHandle.text(of: parts))] } catch {
+                // An address may have been encoded once more.
+                guard let decoded = PercentCoding.decode(parts[0][...], plusIsSpace: false) else {
+                    throw error.named("$filter")
+                }
+                do { forms = [Handle(stored: try BrowserHandle.text(of: [decoded] + parts[1...]))] } catch {
+                    throw error.named("$filter")
+                }
+            }
         }
+        self.handles = forms
+    }
+
+    /// The properties by names in lower case, and their values.
+    private static func properties(of text: String) throws(InvalidValue) -> [(name: String, value: String)] {
         let known = Set(WirePlatform.allCases.flatMap(\.handleElements).map { $0.lowercased() })
-        guard known.contains(parts.1.lowercased()) else {
-            throw InvalidValue(member: "$filter", "\"\(parts.1.prefix(40))\" is no property of a handle")
+        var properties: [(name: String, value: String)] = []
+        var rest = text[...].trimming()
+        while true {
+            guard properties.count < 3,
+                let parts = rest.prefixMatch(of: /([A-Za-z0-9]+)\s+(?i:eq)\s+'((?:[^']|'')*)'\s*/)
+            else {
+                throw InvalidValue(
+                    member: "$filter",
+                    "must be a property of a handle and its value, as in ChannelUri eq '…'"
+                )
+            }
+            let name = parts.1.lowercased()
+            guard known.contains(name) else {
+                throw InvalidValue(member: "$filter", "\"\(parts.1.prefix(40))\" is no property of a handle")
+            }
+            let value = String(parts.2.replacing("''", with: "'"))
+            guard (1...Handle.maximumLength).contains(value.utf8.count) else {
+                throw InvalidValue(member: "$filter", "a handle must have 1 to \(Handle.maximumLength) bytes")
+            }
+            properties.append((name, value))
+            rest = rest[parts.range.upperBound...]
+            guard !rest.isEmpty else { return properties }
+            guard let and = rest.prefixMatch(of: /(?i:and)\s+/) else {
+                throw InvalidValue(member: "$filter", "only \"and\" may follow a value")
+            }
+            rest = rest[and.range.upperBound...]
         }
-        let value = String(parts.2.replacing("''", with: "'"))
-        guard (1...Handle.maximumLength).contains(value.utf8.count) else {
-            throw InvalidValue(member: "$filter", "a handle must have 1 to \(Handle.maximumLength) bytes")
-        }
+    }
+
+    private static func forms(of value: String) -> [Handle] {
         var forms = Handle.lookupForms(of: value)
         // A channel's address may have been encoded once more.
         if value.contains("%"), let decoded = PercentCoding.decode(value[...], plusIsSpace: false), decoded != value {
             forms += Handle.lookupForms(of: decoded)
         }
-        self.handles = forms
+        return forms
     }
 }

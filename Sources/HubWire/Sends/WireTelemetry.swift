@@ -45,6 +45,8 @@ package struct WireTelemetry: Sendable {
     package var body: String
     package var tags: String?
     package var platforms: [WirePlatform]
+    /// Whether it went to the templates of the platforms.
+    package var isForTemplates = false
     /// Where the errors of single devices can be fetched; nil = there were none, or the hub keeps none.
     package var errorDetails: String?
     package var counts: [(platform: WirePlatform, outcomes: [Outcome])]
@@ -74,9 +76,15 @@ package struct WireTelemetry: Sendable {
                 self.started.map { XMLTree("StartTime", text: $0.iso8601) },
                 self.ended.map { XMLTree("EndTime", text: $0.iso8601) },
                 XMLTree("NotificationBody", text: self.body), self.tags.map { XMLTree("Tags", text: $0) },
-                XMLTree("TargetPlatforms", text: self.platforms.map(\.formatName).joined(separator: ",")),
+                XMLTree("TargetPlatforms", text: self.platformNames),
             ] + counts
         ).bytes
+    }
+
+    private var platformNames: String {
+        let names = self.platforms.map(\.formatName)
+        return self.isForTemplates
+            ? names.map { $0 + WireNames.templateFormat }.joined(separator: ",") : names.joined(separator: ",")
     }
 
     private static func element(

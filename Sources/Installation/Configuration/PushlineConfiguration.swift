@@ -132,6 +132,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
         )
         self.retention[.recipients] = .zero
         self.retention[.sessions] = .zero
+        self.retention[.templates] = .zero
         self.broker = try Broker(values)
         self.api = try API(values)
         self.hub = try Hub(values)

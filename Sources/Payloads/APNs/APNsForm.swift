@@ -23,7 +23,8 @@ enum APNsForm {
         properties:
           payload:
             description: >-
-              The JSON body, with an object `aps` but for voip, complication, fileprovider and mdm; at most 4,096 bytes, 5,120 for voip.
+              The JSON body, with an object `aps` but for voip, complication, fileprovider and mdm; at most 4,096 bytes, 5,120 for voip. For
+              liveactivity `aps` is that of ActivityKit, with `timestamp` and `event`.
             type: object
             minProperties: 1
           headers:
@@ -63,11 +64,15 @@ enum APNsForm {
         }
         let members = try payload.uniqueMembers("payload")
         if type.needsAPS {
-            guard case .object? = members.first(where: { $0.name == "aps" })?.value else {
+            guard let aps = members.first(where: { $0.name == "aps" })?.value, case .object = aps else {
                 throw InvalidValue(
                     member: "payload.aps",
                     "must be an object: the push type \(type.kind.name) needs one"
                 )
+            }
+            if type.kind == .liveactivity {
+                let members = try aps.uniqueMembers("payload.aps")
+                do { try APNsLiveActivity.check(members) } catch { throw error.named("payload.aps") }
             }
         } else if members.isEmpty {
             throw InvalidValue(member: "payload", "must have a member")
@@ -76,7 +81,7 @@ enum APNsForm {
     }
 
     /// What wakes the app and shows nothing is `background`: APNs wants to be told so.
-    private static func usualType(of payload: JSONValue) -> NativePayload.Kind {
+    static func usualType(of payload: JSONValue) -> NativePayload.Kind {
         guard case .object(let members) = payload,
             case .object(let aps)? = members.first(where: { $0.name == "aps" })?.value,
             aps.contains(where: { $0.name == "content-available" && $0.value == .number("1") }),

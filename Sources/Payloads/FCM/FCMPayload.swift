@@ -14,27 +14,24 @@ enum FCMPayload {
         options: PayloadFormatter.Options
     ) throws(InvalidValue) -> PayloadFormatter.Measured {
         let parts: [JSONValue.Member]
+        var message: Content.Message?
         switch content {
-        case .message(let message):
-            parts = try Self.parts(of: message)
+        case .message(let own):
+            (parts, message) = (try Self.parts(of: own), own)
         case .classic(let sender, let text):
             parts = [.init("data", .object([.init("message", .string(ClassicText.shown(sender: sender, text: text)))]))]
         case .rich(let rich):
             parts = [.init("data", .object(RichReference.members(rich).map { .init($0.name, .string($0.text)) }))]
+        case .template: throw InvalidValue("a template makes the payload of each device")
         case .native(let native):
             if let form = native[.fcm] { return try Self.native(form, options: options) }
-            parts = try Self.parts(of: native.message(for: .fcm))
+            let own = try native.message(for: .fcm)
+            (parts, message) = (try Self.parts(of: own), own)
         }
-        // Google does not document its count. The JSON text of notification and data with their names is never less
-        // than the sum of keys and values in any encoding; options, target and the outer braces belong to the message
-        // and are left out.
-        let size = JSONValue.object(parts).bytes.count - 2
         let android = Self.android(options)
-        let members = parts + (android.isEmpty ? [] : [.init("android", .object(android))])
-        return PayloadFormatter.Measured(
-            NativePayload(kind: .message, body: JSONValue.object(members).bytes),
-            size: size
-        )
+        let plain = JSONValue.object(parts + (android.isEmpty ? [] : [.init("android", .object(android))]))
+        let whole = message?.adding(to: plain, at: .fcm) ?? plain
+        return PayloadFormatter.Measured(NativePayload(kind: .message, body: whole.bytes), size: Self.size(whole))
     }
 
     /// The sender's own message, with the send's options where it says nothing of them itself.
@@ -50,17 +47,22 @@ enum FCMPayload {
         android += Self.android(options).filter { option in
             !android.contains { $0.name == option.name || $0.name == "collapseKey" && option.name == "collapse_key" }
         }
-        let whole =
+        let whole = JSONValue.object(
             members.filter { $0.name != "android" } + (android.isEmpty ? [] : [.init("android", .object(android))])
+        )
         return PayloadFormatter.Measured(
-            NativePayload(kind: .message, body: JSONValue.object(whole).bytes),
-            size: Self.size(members, android: android),
+            NativePayload(kind: .message, body: whole.bytes),
+            size: Self.size(whole),
             member: "native.fcm.message"
         )
     }
 
     /// The largest of what FCM limits: notification and data for Android, those for browsers, and the payload for APNs.
-    private static func size(_ members: [JSONValue.Member], android: [JSONValue.Member]) -> Int {
+    ///
+    /// Google does not document its count. The JSON text of notification and data with their names is never less than the
+    /// sum of keys and values in any encoding; options, target and the outer braces belong to the message and are left out.
+    private static func size(_ message: JSONValue) -> Int {
+        guard case .object(let members) = message else { return 0 }
         func own(_ platform: String) -> [JSONValue.Member] {
             guard case .object(let own)? = members.first(where: { $0.name == platform })?.value else { return [] }
             return own
@@ -69,7 +71,7 @@ enum FCMPayload {
             JSONValue.object(parts.filter { $0.name == "notification" || $0.name == "data" }).bytes.count - 2
         }
         let payload = own("apns").first { $0.name == "payload" }?.value.bytes.count ?? 0
-        return max(text(members + android), text(own("webpush")), payload)
+        return max(text(members + own("android")), text(own("webpush")), payload)
     }
 
     private static func parts(of message: Content.Message) throws(InvalidValue) -> [JSONValue.Member] {
@@ -81,9 +83,10 @@ enum FCMPayload {
             var shown: [JSONValue.Member] = []
             if let title = message.title { shown.append(.init("title", .string(title))) }
             if let body = message.body { shown.append(.init("body", .string(body))) }
-            parts.append(.init("notification", .object(shown)))
+            if !shown.isEmpty { parts.append(.init("notification", .object(shown))) }
         }
-        if !message.data.isEmpty || message.isSilent { parts.append(.init("data", .texts(message.data))) }
+        let data = try message.handed()
+        if !data.isEmpty || message.isSilent { parts.append(.init("data", .texts(data))) }
         return parts
     }
 

@@ -6,7 +6,7 @@ enum WNSPayload {
         let payload: NativePayload
         switch content {
         case .message(let message):
-            payload = Self.message(message)
+            payload = try Self.message(message)
         case .classic(let sender, let text):
             // The template of the classic backend: existing apps look for it.
             let shown = XMLText.escape(ClassicText.shown(sender: sender, text: text))
@@ -18,25 +18,67 @@ enum WNSPayload {
                 kind: .raw,
                 body: rich.isSecure ? Array(String(rich.id).utf8) : JSONValue.object(members).bytes
             )
+        case .template: throw InvalidValue("a template makes the payload of each device")
         case .native(let native):
             if let form = native[.wns] { return PayloadFormatter.Measured(form, member: "native.wns.body") }
-            payload = Self.message(try native.message(for: .wns))
+            payload = try Self.message(native.message(for: .wns))
         }
         return PayloadFormatter.Measured(payload)
     }
 
-    /// A toast with the data as JSON in its `launch` argument, or for a silent message the JSON only.
-    private static func message(_ message: Content.Message) -> NativePayload {
-        let data = JSONValue.texts(message.data).bytes
-        if message.isSilent { return NativePayload(kind: .raw, body: data) }
-        let texts = [message.title, message.body].compactMap { $0 }
-            .map { "<text>\(XMLText.escape($0))</text>" }
-            .joined()
-        let launch = message.data.isEmpty ? "" : " launch=\"\(XMLText.escape(String(decoding: data, as: UTF8.self)))\""
-        return Self.toast("<binding template=\"ToastGeneric\">\(texts)</binding>", attributes: launch)
+    /// A toast with the data as JSON in its `launch` argument, for a silent message the JSON only, or what the message has for WNS
+    /// in its place.
+    private static func message(_ message: Content.Message) throws(InvalidValue) -> NativePayload {
+        let headers = message.headers(at: .wns)
+        let data = try message.handed()
+        if let raw = message.members?.text("wns.raw") {
+            return NativePayload(kind: .raw, headers: headers, body: Array(raw.utf8))
+        }
+        if let badge = message.members?["wns.badge"] {
+            let value = if case .string(let glyph) = badge { glyph } else { badge.compactText }
+            return NativePayload(kind: .badge, headers: headers, body: Array("<badge value=\"\(value)\"/>".utf8))
+        }
+        let json = JSONValue.texts(data).compactText
+        if message.isSilent { return NativePayload(kind: .raw, headers: headers, body: Array(json.utf8)) }
+        try message.requireText(for: .wns)
+        if message.members?.isSet("wns.tile") == true {
+            let bindings = ["TileMedium", "TileWide", "TileLarge"].map { size in
+                "<binding template=\"\(size)\">\(Self.shown(message))</binding>"
+            }
+            let tile = "<tile><visual>\(bindings.joined())</visual></tile>"
+            return NativePayload(kind: .tile, headers: headers, body: Array(tile.utf8))
+        }
+        let launch = data.isEmpty ? "" : " launch=\"\(XMLText.escape(json))\""
+        let scenario = message.members?.text("wns.scenario").map { " scenario=\"\($0)\"" } ?? ""
+        return Self.toast(
+            "<binding template=\"ToastGeneric\">\(Self.shown(message))</binding>",
+            attributes: launch + scenario,
+            actions: MessageAction.all(of: message),
+            headers: headers
+        )
     }
 
-    private static func toast(_ binding: String, attributes: String = "") -> NativePayload {
-        NativePayload(kind: .toast, body: Array("<toast\(attributes)><visual>\(binding)</visual></toast>".utf8))
+    /// The texts and the image.
+    private static func shown(_ message: Content.Message) -> String {
+        let texts = [message.title, message.members?.text("subtitle"), message.body].compactMap { $0 }
+            .map { "<text>\(XMLText.escape($0))</text>" }
+            .joined()
+        return texts + (message.members?.text("image").map { "<image src=\"\(XMLText.escape($0))\"/>" } ?? "")
+    }
+
+    private static func toast(
+        _ binding: String,
+        attributes: String = "",
+        actions: [MessageAction] = [],
+        headers: [NativePayload.Header] = []
+    ) -> NativePayload {
+        let buttons = actions.map { action in
+            let icon = action.icon.map { " imageUri=\"\(XMLText.escape($0))\"" } ?? ""
+            return
+                "<action content=\"\(XMLText.escape(action.title))\" arguments=\"\(XMLText.escape(action.id))\"\(icon)/>"
+        }
+        let below = buttons.isEmpty ? "" : "<actions>\(buttons.joined())</actions>"
+        let toast = "<toast\(attributes)><visual>\(binding)</visual>\(below)</toast>"
+        return NativePayload(kind: .toast, headers: headers, body: Array(toast.utf8))
     }
 }

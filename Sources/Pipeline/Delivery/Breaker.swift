@@ -19,6 +19,8 @@ package struct Breaker {
         package var longestPause: Duration = .seconds(60)
         /// The most devices that a message sends to as a probe, over all its batches; the rest follows when the breaker has closed.
         package var probe = 20
+        /// As ``failures``, of an app's hub over a wire: a call stands for many devices.
+        package var failedCalls = 5
 
         package init() {}
     }
@@ -189,7 +191,9 @@ package struct Breaker {
 /// The evidence of a send's results about the push service.
 struct SendStatistics {
     /// The push service.
-    let pns: PushService
+    ///
+    /// nil = the app's hub over a wire.
+    let pns: PushService?
     /// With which of the app's credentials it was sent.
     let credential: CredentialName
     /// Devices with any answer of the service.
@@ -223,12 +227,12 @@ struct SendStatistics {
     ///   - credential: With which of the app's credentials it was sent.
     init(
         _ results: some Sequence<DeviceResult>,
-        of pns: PushService = .apns,
+        of pns: PushService? = .apns,
         _ credential: CredentialName = .default
     ) {
         self.pns = pns
         self.credential = credential
-        let deviceChoosesHost = pns.descriptor.deviceChoosesHost
+        let deviceChoosesHost = pns?.descriptor.deviceChoosesHost ?? false
         for (place, result) in results.enumerated() {
             switch result {
             case .accepted, .rejected, .retry(_, .device, _, _, _): self.answered += 1
@@ -243,7 +247,7 @@ struct SendStatistics {
                 if deviceChoosesHost, counts { self.failedAt.append(place) }
                 self.fault = status.map { "\($0) \(reason)" } ?? reason
                 if let after { self.asked = max(self.asked ?? .zero, after) }
-            case .unanswered(let reason):
+            case .unanswered(let reason), .unknown(let reason):
                 self.failed += 1
                 self.fault = reason
             case .misconfigured(let reason, let status):

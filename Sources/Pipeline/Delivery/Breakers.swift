@@ -5,12 +5,19 @@ import PushModel
 import PushServices
 import PushlineMetrics
 
-/// The breakers of a delivery worker, one for each credential of an app at a push service.
+/// The breakers of a delivery worker, one for each credential of an app at a push service, or one for the app's hub over a wire.
 final class Breakers: Sendable {
     struct Key: Hashable {
         let app: AppID
-        let pns: PushService
+        /// nil = the app's hub over a wire, whatever the platform.
+        let pns: PushService?
         let credential: CredentialName
+
+        /// The breaker of an app's hub.
+        static func hub(of app: AppID) -> Key { Key(app: app, pns: nil, credential: .default) }
+
+        /// For metrics and logs.
+        var service: String { self.pns?.rawValue ?? "hub" }
     }
 
     private struct Service: Hashable {
@@ -49,6 +56,7 @@ final class Breakers: Sendable {
     func peek(_ app: AppID, _ pns: PushService) -> Breaker.Permission {
         let credentials = self.declared.withLockedValue { $0[Service(app: app, pns: pns)] } ?? [.default]
         return self.breakers.withLockedValue { breakers in
+            if let hub = breakers[.hub(of: app)] { return hub.peek(now: .now) }
             var rejection: (pause: Duration, reason: WaitReason)?
             for credential in credentials {
                 let key = Key(app: app, pns: pns, credential: credential)
@@ -73,7 +81,7 @@ final class Breakers: Sendable {
         let (transition, areDoubted) = self.breakers.withLockedValue { breakers in
             // Names come from messages: breakers without failures are dropped before they fill the memory.
             if breakers[key] == nil, breakers.count >= 10_000 { breakers = breakers.filter { $0.value.isOpen } }
-            var breaker = breakers[key] ?? Breaker(self.configuration)
+            var breaker = breakers[key] ?? Breaker(self.configuration(of: key))
             let wasInDoubt = breaker.doubtsTokens
             let transition = breaker.record(statistics, as: permission, now: .now)
             let areDoubted = statistics.dead > 0 && (wasInDoubt || breaker.isFlood(statistics))
@@ -82,13 +90,13 @@ final class Breakers: Sendable {
         }
         guard let transition else { return areDoubted }
         // Added to, not set: beyond the bound on series several apps share one.
-        let open = MetricDescription.breakersOpen.meter([.service: key.pns.rawValue, .app: key.app.name])
+        let open = MetricDescription.breakersOpen.meter([.service: key.service, .app: key.app.name])
         var metadata = key.metadata
         switch transition {
         case .opened(let cause, let reason):
             open.increment(by: 1)
             MetricDescription.breakersOpened
-                .counter([.service: key.pns.rawValue, .app: key.app.name, .cause: cause.rawValue]).increment()
+                .counter([.service: key.service, .app: key.app.name, .cause: cause.rawValue]).increment()
             metadata["reason"] = "\(reason.text)"
             self.logger.warning("The circuit breaker opened: the app's messages wait", metadata: metadata)
         case .closed:
@@ -96,6 +104,12 @@ final class Breakers: Sendable {
             self.logger.notice("The circuit breaker closed: the app's messages go out again", metadata: metadata)
         }
         return areDoubted
+    }
+
+    private func configuration(of key: Key) -> Breaker.Configuration {
+        var configuration = self.configuration
+        if key.pns == nil { configuration.failures = configuration.failedCalls }
+        return configuration
     }
 
     /// Logs once that an app's credentials are refused, and once that they work again: an operator must act.
@@ -124,7 +138,7 @@ final class Breakers: Sendable {
 extension Breakers.Key {
     /// For logs.
     fileprivate var metadata: Logger.Metadata {
-        var metadata: Logger.Metadata = ["app": "\(self.app)", "service": "\(self.pns.rawValue)"]
+        var metadata: Logger.Metadata = ["app": "\(self.app)", "service": "\(self.service)"]
         if let name = self.credential.named { metadata["credential"] = "\(name)" }
         return metadata
     }

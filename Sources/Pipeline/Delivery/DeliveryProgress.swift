@@ -36,15 +36,17 @@ struct DeliveryProgress {
     ///   - share: Which of their devices.
     ///   - recording: Which devices are listed one by one.
     ///   - retry: The waits of retries.
+    ///   - isAtHub: Whether they go to the app's hub over a wire.
     init(
         _ batches: [DeliverBatch],
         share: DeliveryShare = DeliveryShare(credential: .default, devices: nil),
         recording: AppSpec.Recording,
-        retry: RetryPolicy
+        retry: RetryPolicy,
+        isAtHub: Bool = false
     ) {
         self.batches = batches
         self.share = share
-        self.builders = batches.map { OutcomeBuilder($0, recording: recording, retry: retry) }
+        self.builders = batches.map { OutcomeBuilder($0, recording: recording, retry: retry, isAtHub: isAtHub) }
     }
 
     /// Whether each device has its outcome.

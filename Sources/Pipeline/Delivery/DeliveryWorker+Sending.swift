@@ -1,3 +1,4 @@
+import Hub
 import Logging
 import PushModel
 import PushServices
@@ -38,16 +39,20 @@ extension DeliveryWorker {
         spec: AppSpec,
         logger: Logger
     ) async -> [BatchOutcome] {
-        let breaker = Breakers.Key(app: batches[0].app, pns: batches[0].key.pns, credential: share.credential)
+        let (app, pns) = (batches[0].app, batches[0].key.pns)
+        let breaker =
+            spec.azureHub == nil
+            ? Breakers.Key(app: app, pns: pns, credential: share.credential) : .hub(of: app)
         var sending = DeliveryProgress(
             batches,
             share: share,
             recording: spec.recording,
-            retry: self.configuration.retry
+            retry: self.configuration.retry,
+            isAtHub: spec.azureHub != nil
         )
         sending.begin { self.inProgress.stopCause(of: $0) }
         guard !sending.isOver else { return sending.outcomes }
-        guard let sender = self.sender(for: &sending, breaker, spec: spec, logger: logger) else {
+        guard let sender = self.sender(for: &sending, pns, breaker, spec: spec, logger: logger) else {
             return sending.outcomes
         }
         let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
@@ -57,7 +62,7 @@ extension DeliveryWorker {
                 sending.addStopped(reason: reason, wait: pause)
                 break
             }
-            await self.send(&sending, through: sender, as: permission, breaker, deadline: deadline)
+            await self.send(&sending, through: sender, at: pns, as: permission, breaker, deadline: deadline)
         }
         return sending.outcomes
     }
@@ -65,11 +70,13 @@ extension DeliveryWorker {
     /// The sender of a credential; nil where there is none, and no device can be sent to now.
     private func sender(
         for sending: inout DeliveryProgress,
+        _ pns: PushService,
         _ breaker: Breakers.Key,
         spec: AppSpec,
         logger: Logger
     ) -> (any PushSender)? {
-        let (app, pns, credential) = (breaker.app, breaker.pns, breaker.credential)
+        let (app, credential) = (breaker.app, breaker.credential)
+        if let hub = spec.azureHub { return self.caller(for: &sending, of: app, hub, spec: spec, logger: logger) }
         guard credential == .default || spec.credentials[pns, credential] != nil else {
             // As where the app has none for the service at all: declared later it is too late for this send.
             let name = "the app declares no \(pns.rawValue) credential \"\(credential)\" any more"
@@ -95,15 +102,40 @@ extension DeliveryWorker {
         }
     }
 
+    /// The sender to an app's hub over a wire; nil where its declaration cannot be used now.
+    private func caller(
+        for sending: inout DeliveryProgress,
+        of app: AppID,
+        _ hub: AppSpec.AzureHub,
+        spec: AppSpec,
+        logger: Logger
+    ) -> (any PushSender)? {
+        let faulty = "\(app) hub"
+        do throws(HubError) {
+            let caller = try self.hubs.caller(hub, spec: spec)
+            self.senderFaults.clear(faulty)
+            return caller
+        } catch {
+            if self.senderFaults.isNew(error.description, of: faulty) {
+                logger.warning(
+                    "The app's hub cannot be asked; its batches wait",
+                    metadata: ["app": "\(app)", "error": "\(error)"]
+                )
+            }
+            sending.addStopped(reason: .unusableHub)
+            return nil
+        }
+    }
+
     /// Sends one round: all that is open, or a probe of it.
     private func send(
         _ sending: inout DeliveryProgress,
         through sender: any PushSender,
+        at pns: PushService,
         as permission: Breaker.Permission,
         _ breaker: Breakers.Key,
         deadline: ContinuousClock.Instant
     ) async {
-        let pns = breaker.pns
         let groups = sending.take(atMost: permission == .probe ? self.configuration.breaker.probe : nil)
         let results = await self.send(groups, of: sending, through: sender, deadline: deadline)
         let isDry = groups.map { sending.isDryRun($0) }

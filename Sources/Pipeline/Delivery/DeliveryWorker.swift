@@ -33,6 +33,8 @@ package struct DeliveryWorker: Service {
     }
 
     let senders: SenderRegistry
+    /// For apps whose hub is behind a wire.
+    let hubs: HubCallers
     let store: any OutboxStore & OutcomeSink & PauseStore
     let apps: AppDirectory
     let broker: any MessageBroker
@@ -47,6 +49,7 @@ package struct DeliveryWorker: Service {
 
     /// - Parameters:
     ///   - senders: The push services.
+    ///   - hubs: The hubs over a wire.
     ///   - store: The store of messages and outcomes.
     ///   - apps: The apps' declarations.
     ///   - broker: The broker.
@@ -54,6 +57,7 @@ package struct DeliveryWorker: Service {
     ///   - logger: For degraded states.
     package init(
         senders: SenderRegistry,
+        hubs: HubCallers,
         store: any OutboxStore & OutcomeSink & PauseStore,
         apps: AppDirectory,
         broker: any MessageBroker,
@@ -61,6 +65,7 @@ package struct DeliveryWorker: Service {
         logger: Logger
     ) {
         self.senders = senders
+        self.hubs = hubs
         self.store = store
         self.apps = apps
         self.broker = broker
@@ -85,6 +90,7 @@ package struct DeliveryWorker: Service {
                 FairLimiter(permits: self.configuration.devices, slowAfter: self.configuration.slowAfter)
             }
             group.addTask { try await self.watch(limiters) }
+            group.addTask { await self.hubs.watch() }
             try await withThrowingDiscardingTaskGroup { consumers in
                 for (pns, limiter) in zip(services, limiters) {
                     for priority in Priority.allCases {

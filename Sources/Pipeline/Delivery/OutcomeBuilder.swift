@@ -7,6 +7,8 @@ struct OutcomeBuilder {
     private let batch: DeliverBatch
     private let recording: AppSpec.Recording
     private let retry: RetryPolicy
+    /// Whether it goes to the app's hub over a wire, which reasons are then about.
+    private let isAtHub: Bool
     /// One draw for the whole batch: devices that failed together are tried again together.
     private lazy var jitter = Double.random(in: 0...1)
     private let began = Timestamp.now
@@ -20,10 +22,11 @@ struct OutcomeBuilder {
     /// The same for one that a breaker's probe falls to: an operator has some twenty minutes to put things right.
     private static let doubtfulProbes = 20
 
-    init(_ batch: DeliverBatch, recording: AppSpec.Recording, retry: RetryPolicy) {
+    init(_ batch: DeliverBatch, recording: AppSpec.Recording, retry: RetryPolicy, isAtHub: Bool = false) {
         self.batch = batch
         self.recording = recording
         self.retry = retry
+        self.isAtHub = isAtHub
         self.result = BatchOutcome(key: batch.key, at: self.began)
         self.result.isDryRun = batch.isDryRun
     }
@@ -107,13 +110,19 @@ struct OutcomeBuilder {
                 self.failed(index, .rejected, status: status, reason: reason)
             case .misconfigured(let reason, _):
                 let credential = self.batch.devices.credentials[index]
-                let words = WaitReason(.credentials, at: self.batch.key.pns, with: credential, reason)
+                let words = WaitReason(
+                    .credentials,
+                    at: self.isAtHub ? nil : self.batch.key.pns,
+                    with: credential,
+                    reason
+                )
                 self.retryStopped(index, reason: words)
             case .unsent:
                 if let stop { self.stopped(stop) } else { self.addRetry(index, tries: tries, wait: .zero) }
             case .retry(let after, _, let counts, let reason, let status):
                 let words = status.map { "\($0) \(reason)" } ?? reason
                 self.again(index, tries: tries + (counts ? 1 : 0), after: after, reason: words, counts: counts)
+            case .unknown(let reason): self.failed(index, .unknown, status: 0, reason: reason)
             case .unanswered(let reason):
                 if self.isOneTry {
                     self.failed(index, .unknown, status: 0, reason: reason)
@@ -140,7 +149,7 @@ struct OutcomeBuilder {
     }
 
     /// The push service's name, because a send may go to several.
-    private var title: String { self.batch.key.pns.descriptor.title }
+    private var title: String { self.isAtHub ? WaitReason.hubTitle : self.batch.key.pns.descriptor.title }
 
     private mutating func again(_ index: Int, tries: Int, after: Duration?, reason: String, counts: Bool) {
         if self.isOneTry, counts {

@@ -100,7 +100,7 @@ extension SendWorker {
             throw HubError(.refused, "the app is not declared")
         }
         let priority = claim.message.priority
-        let work = { try await self.hub.advance(claim, spec: spec, budget: Self.slice) }
+        let work = { try await self.fanOut.advance(claim, spec: spec, budget: Self.slice) }
         let advance =
             exclusive
             ? try await self.slices.exclusively(priority, work)

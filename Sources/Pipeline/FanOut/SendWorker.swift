@@ -11,7 +11,7 @@ package struct SendWorker: Service {
     /// The store's part that fan-out needs.
     package typealias SendStore = FanOutStore & OutboxStore & PauseStore
 
-    let hub: any NotificationHub
+    let fanOut: any SendFanOut
     let store: any SendStore
     let apps: AppDirectory
     let broker: any MessageBroker
@@ -30,21 +30,21 @@ package struct SendWorker: Service {
     private static let claimLimit = 50
 
     /// - Parameters:
-    ///   - hub: The hub.
+    ///   - fanOut: Divides sends.
     ///   - store: The store of messages and sends.
     ///   - apps: The apps' declarations.
     ///   - broker: The broker.
     ///   - concurrency: The most slices at once.
     ///   - logger: For degraded states.
     package init(
-        hub: any NotificationHub,
+        fanOut: any SendFanOut,
         store: any SendStore,
         apps: AppDirectory,
         broker: any MessageBroker,
         concurrency: Int = 16,
         logger: Logger
     ) {
-        self.hub = hub
+        self.fanOut = fanOut
         self.store = store
         self.apps = apps
         self.broker = broker

@@ -45,7 +45,7 @@ package struct Sweeper: Service {
     /// How often dead handles are pruned in one go, while there are more.
     private static let prunings = 10
 
-    private let hub: any NotificationHub
+    private let fanOut: any SendFanOut
     private let store: any SweptStore
     private let apps: AppDirectory
     private let broker: any MessageBroker
@@ -54,21 +54,21 @@ package struct Sweeper: Service {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - hub: Publishes delivery messages again.
+    ///   - fanOut: Publishes delivery messages again.
     ///   - store: Knows what is due.
     ///   - apps: The apps' declarations.
     ///   - broker: Takes the messages.
     ///   - configuration: Limits and intervals.
     ///   - logger: For degraded states.
     package init(
-        hub: any NotificationHub,
+        fanOut: any SendFanOut,
         store: any SweptStore,
         apps: AppDirectory,
         broker: any MessageBroker,
         configuration: Configuration = Configuration(),
         logger: Logger
     ) {
-        self.hub = hub
+        self.fanOut = fanOut
         self.store = store
         self.apps = apps
         self.broker = broker
@@ -193,7 +193,7 @@ package struct Sweeper: Service {
                 self.logger.warning("An app cannot be read", metadata: ["app": "\(app)", "error": "\(error)"])
             }
         }
-        try await self.hub.resume(messages.filter { specs[$0.app] != nil }, specs: specs)
+        try await self.fanOut.resume(messages.filter { specs[$0.app] != nil }, specs: specs)
         return true
     }
 

@@ -49,6 +49,10 @@ package struct AppSpec: Codable, Sendable, Equatable {
     package var registrationsPerUser: Int?
     /// Whose pages in a browser may call the API (CORS).
     package var origins: [WebOrigin] = []
+    /// Where its devices are registered, and its sends go; nil = the embedded hub.
+    ///
+    /// Which of both is fixed once there are registrations or jobs.
+    package var azureHub: AzureHub?
 
     /// The default limit of a user's live registrations.
     package static let defaultRegistrationsPerUser = 100
@@ -81,6 +85,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         case authentication, users, reservedTags, recording, richDefault, contents
         case requestsPerSecond, registrationLifetimeDays, registrationsPerUser
         case tokens, origins
+        case azureHub = "hub"
     }
 
     /// Reads the stored form, where credentials stand beside the rest.
@@ -98,6 +103,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         self.registrationsPerUser = try container.decodeIfPresent(Int.self, forKey: .registrationsPerUser)
         self.tokens = try container.decodeIfPresent(TokenSettings.self, forKey: .tokens)
         self.origins = try container.decodeIfPresent([WebOrigin].self, forKey: .origins) ?? []
+        self.azureHub = try container.decodeIfPresent(AzureHub.self, forKey: .azureHub)
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -114,10 +120,16 @@ package struct AppSpec: Codable, Sendable, Equatable {
         try container.encodeIfPresent(self.registrationsPerUser, forKey: .registrationsPerUser)
         try container.encodeIfPresent(self.tokens, forKey: .tokens)
         if !self.origins.isEmpty { try container.encode(self.origins, forKey: .origins) }
+        try container.encodeIfPresent(self.azureHub, forKey: .azureHub)
     }
 
-    /// The push services that the app has credentials for.
-    package var services: [PushService] { PushService.allCases.filter { self.credentials[$0] != nil } }
+    /// The push services that the app has credentials for, or that its hub is to send to.
+    package var services: [PushService] { PushService.allCases.filter(self.hasService) }
+
+    /// Whether the app can send to a service.
+    package func hasService(_ pns: PushService) -> Bool {
+        self.azureHub.map { $0.platforms.contains(pns) } ?? (self.credentials[pns] != nil)
+    }
 
     /// The credential that a device is to be reached with.
     ///

@@ -20,6 +20,8 @@ package struct Registration: Sendable, Equatable {
     package let expires: Timestamp?
     /// When and why it left ``State/live``, if it did.
     package let ended: Ended?
+    /// nil = it is for native notifications.
+    package let template: DeviceTemplate?
 
     package init(
         row: Int64,
@@ -33,7 +35,8 @@ package struct Registration: Sendable, Equatable {
         state: State,
         updated: Timestamp,
         expires: Timestamp? = nil,
-        ended: Ended? = nil
+        ended: Ended? = nil,
+        template: DeviceTemplate? = nil
     ) {
         self.row = row
         self.id = id
@@ -47,6 +50,7 @@ package struct Registration: Sendable, Equatable {
         self.updated = updated
         self.expires = expires
         self.ended = ended
+        self.template = template
     }
 
     /// Where a registration stands.
@@ -90,6 +94,8 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
     case upsert(RegistrationID, Upsert)
     /// Replace the live registration that has the handle; with none, create one under `candidate`.
     case create(candidate: RegistrationID, Upsert)
+    /// Make the live registrations with a tag these, and no others.
+    case install(Installation)
     /// Add tags to the live registration with that id, take others away, and give it another credential.
     case patch(RegistrationID, Patch)
     /// Delete the registration with that id.
@@ -109,19 +115,48 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
         package let tags: [Tag]
         /// For whom the app's backend registers the device; nil = a user registers a device of their own.
         package let onBehalf: OnBehalf?
+        /// nil = it is for native notifications.
+        package let template: DeviceTemplate?
 
         package init(
             pns: PushService,
             handle: Handle,
             credential: CredentialName = .default,
             tags: [Tag],
-            onBehalf: OnBehalf? = nil
+            onBehalf: OnBehalf? = nil,
+            template: DeviceTemplate? = nil
         ) {
             self.pns = pns
             self.handle = handle
             self.credential = credential.named
             self.tags = tags
             self.onBehalf = onBehalf
+            self.template = template
+        }
+    }
+
+    /// All registrations of an installation: that for native notifications, and one for each of its templates.
+    package struct Installation: Codable, Sendable, Equatable {
+        /// The tag that only its registrations have.
+        package let tag: Tag
+        /// The first is for native notifications.
+        package let parts: [Part]
+
+        package init(tag: Tag, parts: [Part]) {
+            self.tag = tag
+            self.parts = parts
+        }
+
+        /// One of them.
+        package struct Part: Codable, Sendable, Equatable {
+            /// Its id where there is none yet.
+            package let candidate: RegistrationID
+            package let upsert: Upsert
+
+            package init(candidate: RegistrationID, upsert: Upsert) {
+                self.candidate = candidate
+                self.upsert = upsert
+            }
         }
     }
 
@@ -166,7 +201,7 @@ extension RegisterRequest {
     package var registration: RegistrationID? {
         switch self {
         case .upsert(let id, _), .patch(let id, _), .delete(let id): id
-        case .issue, .create, .removeUser: nil
+        case .issue, .create, .install, .removeUser: nil
         }
     }
 
@@ -174,6 +209,7 @@ extension RegisterRequest {
     package var onBehalf: OnBehalf? {
         switch self {
         case .upsert(_, let upsert), .create(_, let upsert): upsert.onBehalf
+        case .install(let installation): installation.parts.first?.upsert.onBehalf
         case .issue, .patch, .delete, .removeUser: nil
         }
     }

@@ -8,6 +8,17 @@ package enum Content: Codable, Sendable, Equatable {
     case rich(RichPush)
     /// Some services' own forms, made by the sender.
     case native(Native)
+    /// Properties, of which each device's template makes its notification.
+    case template(Properties)
+
+    /// What a service gets that has no form of the sender's own; nil = nothing, or content of another kind.
+    package func message(for pns: PushService) -> Message? {
+        switch self {
+        case .message(let message): message
+        case .native(let native): native[pns] == nil ? native.message : nil
+        case .classic, .rich, .template: nil
+        }
+    }
 
     /// A visible message, or a silent one with only data.
     package struct Message: Codable, Sendable, Equatable {
@@ -15,15 +26,28 @@ package enum Content: Codable, Sendable, Equatable {
         package let body: String?
         /// Handed to the app as it is; keys must not be those that a push service keeps to itself.
         package let data: [String: String]
+        /// All else; nil = there is nothing.
+        package let members: MessageMembers?
 
-        package init(title: String? = nil, body: String? = nil, data: [String: String] = [:]) {
+        package init(
+            title: String? = nil,
+            body: String? = nil,
+            data: [String: String] = [:],
+            members: MessageMembers? = nil
+        ) {
             self.title = title
             self.body = body
             self.data = data
+            self.members = members
         }
 
+        /// Whether it has a title or body of its own, not only names of texts that the app has.
+        package var hasText: Bool { self.title != nil || self.body != nil }
+
         /// Nothing is shown: the app is woken and handed the data.
-        package var isSilent: Bool { self.title == nil && self.body == nil }
+        package var isSilent: Bool {
+            !self.hasText && self.members?["titleLocKey"] == nil && self.members?["bodyLocKey"] == nil
+        }
     }
 
     /// Forms of the sender's own for some services, and a message for the others.
@@ -44,6 +68,22 @@ package enum Content: Codable, Sendable, Equatable {
         /// The services that have a form.
         package var services: [PushService] { self.forms.map(\.kind.pns) }
     }
+
+    /// What templates are filled with, for registrations that have one.
+    package struct Properties: Codable, Sendable, Equatable {
+        /// By their names.
+        package let values: [String: String]
+        /// Headers of the sender's for the services that have such.
+        package let headers: [NativePayload.Header]
+
+        package init(_ values: [String: String], headers: [NativePayload.Header] = []) {
+            self.values = values
+            self.headers = headers
+        }
+    }
+
+    /// For which registrations it is.
+    package var kind: RegistrationKind { if case .template = self { .template } else { .native } }
 
     /// The reference to a rich notification that travels in the payload.
     package struct RichPush: Codable, Sendable, Equatable {
@@ -120,12 +160,24 @@ package struct SendRequest: Codable, Sendable, Equatable {
         )
     }
 
-    /// Until when push services are to keep it, as ``DeliverBatch/keepUntil``.
+    /// How long a service may keep it: what the message says of that service, else ``timeToLive``.
+    package func timeToLive(for pns: PushService) -> Duration? {
+        self.content.message(for: pns)?.members?.integer("\(pns.rawValue).ttl").map { .seconds($0) } ?? self.timeToLive
+    }
+
+    /// The collapse key for a service: what the message says of it, else ``collapse``.
+    package func collapse(for pns: PushService) -> String? {
+        self.content.message(for: pns)?.members?.text("\(pns.rawValue).collapse") ?? self.collapse
+    }
+
+    /// Until when a push service is to keep it, as ``DeliverBatch/keepUntil``.
     ///
-    /// - Parameter begins: From when on its time to live counts.
-    /// - Returns: That moment; nil = their own default.
-    package func keepUntil(begins: Timestamp) -> Timestamp? {
-        self.timeToLive.map { $0 == .zero ? DeliverBatch.nowOrNever : begins.advanced(by: $0) }
+    /// - Parameters:
+    ///   - begins: From when on its time to live counts.
+    ///   - pns: The service.
+    /// - Returns: That moment; nil = its own default.
+    package func keepUntil(begins: Timestamp, for pns: PushService) -> Timestamp? {
+        self.timeToLive(for: pns).map { $0 == .zero ? DeliverBatch.nowOrNever : begins.advanced(by: $0) }
     }
 
     /// The most tags of which one is enough that a job shows.

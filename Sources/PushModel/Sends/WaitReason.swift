@@ -31,21 +31,29 @@ package struct WaitReason: Sendable, Equatable {
         )
     }
 
+    /// What reasons call an app's hub over a wire.
+    package static let hubTitle = "the app's hub"
+
+    /// The app's hub cannot be asked.
+    package static let unusableHub = WaitReason(
+        "the connection string of \(Self.hubTitle) cannot be read; its operator must act (pushline doctor says what is wrong)"
+    )
+
     /// What a breaker waits for.
     ///
     /// - Parameters:
     ///   - cause: Why it is open.
-    ///   - pns: The push service.
+    ///   - pns: The push service; nil = the app's hub.
     ///   - credential: Which of the app's credentials it is about.
     ///   - answer: What the service said.
     package init(
         _ cause: BreakerCause,
-        at pns: PushService,
+        at pns: PushService?,
         with credential: CredentialName = .default,
         _ answer: String
     ) {
         self.cause = cause
-        let title = pns.descriptor.title + (credential.named.map { " (credential \($0))" } ?? "")
+        let title = (pns?.descriptor.title ?? Self.hubTitle) + (credential.named.map { " (credential \($0))" } ?? "")
         self.text =
             switch cause {
             case .service: "\(title) fails: \(answer)"

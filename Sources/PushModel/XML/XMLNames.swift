@@ -5,6 +5,9 @@ enum XMLNames {
         let reason: String
     }
 
+    /// The most prefixes that hold for an element.
+    private static let maximumPrefixes = 64
+
     /// Whether a text is a name (XML 1.0, section 2.3).
     static func isName(_ text: String) -> Bool {
         guard let first = text.unicodeScalars.first, self.begins(first) else { return false }
@@ -47,6 +50,10 @@ enum XMLNames {
                 prefix != "xml" || attribute.value == outer["xml"]
             else { throw Fault(reason: "\(attribute.name.prefix(40)) cannot be declared so") }
             namespaces[prefix] = attribute.value
+            // Each element that declares one has a copy of all that hold for it.
+            guard namespaces.count <= Self.maximumPrefixes else {
+                throw Fault(reason: "more than \(Self.maximumPrefixes) prefixes are declared")
+            }
         }
         return namespaces
     }

@@ -62,6 +62,7 @@ extension DeviceResult {
         case .misconfigured: "misconfigured"
         case .unsent: "unsent"
         case .unanswered: "unanswered"
+        case .unknown: "unknown"
         }
     }
 }

@@ -20,6 +20,8 @@ package enum DeviceResult: Sendable, Equatable {
     case unsent
     /// It left and no answer came: it may or may not have been delivered.
     case unanswered(reason: String)
+    /// It may or may not have been taken, and must not be tried again (rule 18).
+    case unknown(reason: String)
 }
 
 /// The scope of the wait of a ``DeviceResult/retry(after:scope:counts:reason:status:)``.

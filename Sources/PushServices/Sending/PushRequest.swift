@@ -1,4 +1,4 @@
-import Payloads
+package import Payloads
 package import PushModel
 
 /// A sender's work: one payload for the devices of a batch or for some of them; or several payloads, one for each
@@ -62,15 +62,17 @@ package struct PushRequest: Sendable {
     }
 
     /// The headers of all its requests.
-    var headers: PushHeaders {
+    package var headers: PushHeaders {
         PushHeaders(self.payload, priority: self.priority, keepUntil: self.keepUntil, collapse: self.collapse)
     }
 
     /// The job that a device's message is of.
-    func job(of device: Int) -> JobID { self.messages.isEmpty ? self.job : self.messages[self.messageOf[device]].job }
+    package func job(of device: Int) -> JobID {
+        self.messages.isEmpty ? self.job : self.messages[self.messageOf[device]].job
+    }
 
     /// The payload of a device.
-    func body(of device: Int) -> [UInt8] {
+    package func body(of device: Int) -> [UInt8] {
         self.messages.isEmpty ? self.payload.body : self.messages[self.messageOf[device]].body
     }
 }

@@ -30,17 +30,17 @@ actor PinnedClients {
     private struct Entry {
         let client: Client
         var checked: ContinuousClock.Instant
+        var used: ContinuousClock.Instant
     }
 
     /// How long an address stands before the name is looked up again.
     private static let life = Duration.seconds(60)
-    /// Devices choose hosts, so there is an end to them.
-    private static let maximumHosts = 64
+    /// Devices choose hosts, so there is an end to them: beyond, the one goes that was used least recently.
+    static let maximumHosts = 64
 
     private let addresses: HostAddresses
     private let make: @Sendable (_ host: String, _ address: String) -> HTTPClient
     private var entries: [String: Entry] = [:]
-    private var lookups: [String: Task<Result<[String], HostAddresses.Fault>, Never>] = [:]
     private var retiring: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var isClosed = false
 
@@ -53,44 +53,28 @@ actor PinnedClients {
     ///
     /// - Throws: ``HostAddresses/Fault``.
     func client(for host: String) async throws(HostAddresses.Fault) -> Client {
-        if let entry = self.entries[host], ContinuousClock.now - entry.checked < Self.life,
-            entry.client.inProgress.begin()
-        {
+        let now = ContinuousClock.now
+        if let entry = self.entries[host], now - entry.checked < Self.life, entry.client.inProgress.begin() {
+            self.entries[host]?.used = now
             return entry.client
         }
-        let allowed = try await self.lookUp(host).get()
+        let allowed = try await self.addresses.allowed(of: host)
         guard !self.isClosed else { throw .unknown }
+        // Another's that waited for the same lookup, too.
         if let entry = self.entries[host], allowed.contains(entry.client.address), entry.client.inProgress.begin() {
-            self.entries[host]?.checked = .now
+            self.entries[host] = Entry(client: entry.client, checked: .now, used: .now)
             return entry.client
         }
         self.retire(host)
         if self.entries.count >= Self.maximumHosts,
-            let oldest = self.entries.min(by: { $0.value.checked < $1.value.checked })?.key
+            let oldest = self.entries.min(by: { $0.value.used < $1.value.used })?.key
         {
             self.retire(oldest)
         }
         let client = Client(self.make(host, allowed[0]), at: allowed[0])
-        self.entries[host] = Entry(client: client, checked: .now)
+        self.entries[host] = Entry(client: client, checked: .now, used: .now)
         _ = client.inProgress.begin()
         return client
-    }
-
-    /// One lookup for all that wait for it.
-    private func lookUp(_ host: String) async -> Result<[String], HostAddresses.Fault> {
-        if let running = self.lookups[host] { return await running.value }
-        let addresses = self.addresses
-        let task = Task<Result<[String], HostAddresses.Fault>, Never> {
-            do throws(HostAddresses.Fault) {
-                return .success(try await addresses.allowed(of: host))
-            } catch {
-                return .failure(error)
-            }
-        }
-        self.lookups[host] = task
-        let result = await task.value
-        self.lookups[host] = nil
-        return result
     }
 
     private func retire(_ host: String) {

@@ -10,9 +10,10 @@ extension AppSpec.WebPush: SenderConfiguration {
         }
         let trust = try parts.trust(self.trustFile, setting: "web.trust_file")
         let path = trust?.path
-        let clients = PinnedClients(HostAddresses(declared: self.privateNetworks.compactMap { IPNetwork($0) })) {
-            parts.httpClient(path, addresses: [$0: $1])
+        let addresses = HostAddresses(declared: self.privateNetworks.compactMap { IPNetwork($0) }) {
+            await NameLookups.system.addresses(of: $0)
         }
+        let clients = PinnedClients(addresses) { parts.httpClient(path, addresses: [$0: $1]) }
         let sender = WebPushSender(
             tokens: tokens,
             hosts: hosts,

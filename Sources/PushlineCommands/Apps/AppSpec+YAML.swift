@@ -6,7 +6,7 @@ extension AppSpec {
     static let keys =
         [
             "authentication", "users", "reserved_tags", "recording", "requests_per_second",
-            "registration_lifetime_days", "registrations_per_user", "tokens", "api",
+            "registration_lifetime_days", "registrations_per_user", "hub", "tokens", "api",
         ] + PushService.inService.map(\.rawValue) + ["rich", "contents"]
 
     /// - Parameters:
@@ -44,10 +44,25 @@ extension AppSpec {
                 self.credentials[service, name] = try form.init(CredentialSection(section: further, folder: folder))
             }
         }
+        self.azureHub = try Self.azureHub(section, folder: folder)
+        if self.azureHub != nil, let service = PushService.inService.first(where: { self.credentials[$0] != nil }) {
+            throw section.fault(service.rawValue, "is of no use beside hub.azure: the hub has the credentials")
+        }
         self.richDefault =
             try section.section("rich", known: RichDefault.keys).map(RichDefault.init) ?? self.richDefault
         self.contents = try section.section("contents", known: Contents.keys).map(Contents.init)
         self.origins = try section.section("api", known: Self.apiKeys).map(Self.origins) ?? []
+    }
+
+    /// Reads `hub`: `embedded`, or a section `azure`.
+    private static func azureHub(_ section: YAMLSection, folder: URL) throws -> AzureHub? {
+        if let word = try? section.text("hub") {
+            guard word == "embedded" else { throw section.fault("hub", "must be embedded, or a section azure") }
+            return nil
+        }
+        guard let hub = try section.section("hub", known: ["azure"]) else { return nil }
+        guard let azure = try hub.section("azure", known: AzureHub.keys) else { throw hub.fault("azure", "is missing") }
+        return try AzureHub(CredentialSection(section: azure, folder: folder))
     }
 
     /// The key, in a service's section, of its further credentials.
@@ -83,6 +98,28 @@ extension AppSpec {
                 throw section.fault("origins", "\"\(text)\": \(error.reason)")
             }
         }
+    }
+}
+
+extension AppSpec.AzureHub {
+    static let keys = ["connection_string_file", "name", "platforms", "trust_file"]
+
+    fileprivate init(_ settings: CredentialSection) throws {
+        guard let file = try settings.file("connection_string_file") else {
+            throw settings.error("connection_string_file", "is missing")
+        }
+        self.init(
+            connectionStringFile: file,
+            name: try settings.section.requiredText("name"),
+            trustFile: try settings.file("trust_file")
+        )
+        let platforms = try settings.texts("platforms").map { name in
+            guard let pns = PushService(platformName: name), Self.offered.contains(pns) else {
+                throw settings.error("platforms", "\"\(name)\" is none of \(PushService.list(Self.offered))")
+            }
+            return pns
+        }
+        if !platforms.isEmpty { self.platforms = Self.offered.filter(platforms.contains) }
     }
 }
 

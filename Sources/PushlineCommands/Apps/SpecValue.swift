@@ -55,6 +55,7 @@ extension AppSpec {
             self.tree(of: service).map { (key: service.rawValue, value: $0 as SpecValue?) }
         }
         let tail: KeyValuePairs<String, SpecValue?> = [
+            "hub": self.azureHub?.tree ?? .text("embedded"),
             "rich": self.richDefault.tree,
             "contents": (self.contents ?? Contents()).tree,
             "tokens": self.tokens?.tree,
@@ -97,6 +98,18 @@ extension SpecValue {
         case .number(let number): self = .number(number)
         case .list(let texts): self = .list(texts)
         }
+    }
+}
+
+extension AppSpec.AzureHub {
+    fileprivate var tree: SpecValue {
+        let members: KeyValuePairs<String, SpecValue?> = [
+            "connection_string_file": .text(self.connectionStringFile),
+            "name": .text(self.name),
+            "platforms": .list(self.platforms.map(\.rawValue)),
+            "trust_file": self.trustFile.map(SpecValue.text),
+        ]
+        return .section([.init(key: "azure", value: .section(members))])
     }
 }
 

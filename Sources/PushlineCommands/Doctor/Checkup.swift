@@ -21,7 +21,8 @@ struct Checkup {
         let broker = await self.broker(found.apps)
         let host = self.certificate() + self.descriptors()
         let credentials = await self.credentials(of: found.apps, retired: found.retired)
-        return [found.finding] + broker + host + credentials + found.blocked
+        let hubs = await HubCheckup().run(found.apps)
+        return [found.finding] + broker + host + credentials + hubs + found.blocked
     }
 
     /// What the store says.

@@ -70,12 +70,11 @@ struct HubImportLines {
     ///
     /// What of it is no valid value here, such as a tag, is the server's to refuse, by its member.
     static func line(of wire: WireRegistration, now: Timestamp) -> Result<Line, HubImportSkip> {
-        // A handle of several parts has no form in a line.
-        guard let pns = wire.platform.service, pns != .mpns, wire.handle.count <= 1 else {
+        guard let pns = wire.platform.service, pns != .mpns else {
             return .failure(.platform(wire.platform.rawValue.lowercased()))
         }
         guard wire.template == nil else { return .failure(.template) }
-        guard let id = wire.id, let handle = wire.handle.first else {
+        guard let id = wire.id, let handle = try? wire.platform.handleText(of: wire.handle) else {
             return .failure(.unreadable)
         }
         let end = wire.expirationTime.flatMap(WireTime.loose).flatMap { Self.isEver($0) ? nil : $0 }

@@ -134,7 +134,7 @@ struct JobText {
         if let result = job.result {
             add("result", [result.status, result.registration, result.reason].compactMap { $0 }.joined(separator: " "))
         }
-        return facts.lines + self.countLines
+        return facts.lines + self.countLines + self.callLines
     }
 
     /// The audience, as a tag expression.
@@ -172,6 +172,19 @@ struct JobText {
             table.add([service] + numbers.map(String.init) + [Self.failures(count)])
         }
         return [""] + table.lines
+    }
+
+    private var callLines: [String] {
+        guard let hub = self.job.hub, !hub.calls.isEmpty else { return [] }
+        var table = Table(["call of the hub", "state", "outcome", "devices", "notification"])
+        for call in hub.calls {
+            let devices = (call.devices ?? [:]).sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+            table.add([
+                [call.pns.rawValue, call.place.map(String.init)].compactMap { $0 }.joined(separator: " "), call.state,
+                call.outcome ?? "", devices.joined(separator: ", "), call.notification ?? "",
+            ])
+        }
+        return [""] + table.lines + (hub.more == true ? ["and others"] : [])
     }
 
     /// Seconds are enough for people.

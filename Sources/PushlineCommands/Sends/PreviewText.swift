@@ -14,6 +14,13 @@ enum PreviewText {
         return lines.map(Console.safe)
     }
 
+    /// Members that come to nothing.
+    static func lines(_ warnings: [NotificationPreview.Fault]?) -> [String] {
+        (warnings ?? []).map {
+            Console.safe("warning: \([$0.member, $0.reason].compactMap { $0 }.joined(separator: " "))")
+        }
+    }
+
     private static func text(_ payload: JSON) -> String {
         if case .string(let text) = payload { return text }
         let encoder = JSONEncoder()

@@ -80,6 +80,36 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Data for the app; repeatable.", valueName: "name=value"))
     var data: [String] = []
 
+    @Option(help: "The line between title and text.")
+    var subtitle: String?
+
+    @Option(help: "The address of a picture.")
+    var image: String?
+
+    @Option(help: "The address that the app opens.")
+    var link: String?
+
+    @Option(help: "The number on the app's icon; 0 = none.")
+    var badge: Int?
+
+    @Option(help: "The name of a sound of the app's.")
+    var sound: String?
+
+    @Option(help: "The app's name for the kind of notification.")
+    var category: String?
+
+    @Option(help: "Notifications with the same thread are shown together.")
+    var thread: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "All else: a file with members of POST /api/sends as JSON, but for to; - reads standard input.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var message: String?
+
     @Option(
         help: ArgumentHelp(
             "Payloads in the services' own words: a file with the JSON of native in POST /api/sends; - reads standard input.",
@@ -126,6 +156,7 @@ struct SendCommand: AsyncParsableCommand {
         if self.batch != nil {
             let others: [Any?] = [
                 self.body, self.title, self.priority, self.ttl, self.collapse, self.at, self.label, self.native,
+                self.message, self.subtitle, self.image, self.link, self.badge, self.sound, self.category, self.thread,
             ]
             guard others.allSatisfy({ $0 == nil }), self.targets == 0, !self.count, self.data.isEmpty,
                 self.platform.isEmpty, !self.watch, !self.preview, !self.dryRun
@@ -136,8 +167,13 @@ struct SendCommand: AsyncParsableCommand {
             }
             return
         }
-        guard self.native != "-" || self.users != "-" else {
-            throw ValidationError("Only one of --users and --native can read standard input.")
+        guard self.native == nil || self.message == nil else {
+            throw ValidationError(
+                "Give only one of --message and --native: the file of --message can have the member native."
+            )
+        }
+        guard self.message ?? self.native != "-" || self.users != "-" else {
+            throw ValidationError("Only one of --users, --message and --native can read standard input.")
         }
         guard self.targets <= 1 else { throw ValidationError("Give only one of \(Self.targetNames).") }
         for text in self.handle where Self.recipient(text) == nil {
@@ -159,8 +195,11 @@ struct SendCommand: AsyncParsableCommand {
         guard self.targets > 0 else {
             throw CommandFailure.usage("there is no recipient: give one of \(Self.targetNames)")
         }
-        guard self.count || self.title != nil || self.body != nil || !self.data.isEmpty || self.native != nil else {
-            throw CommandFailure.usage("there is nothing to send: give a text, --title, --data or --native")
+        let contents: [Any?] = [self.title, self.body, self.badge, self.message, self.native]
+        guard self.count || !self.data.isEmpty || contents.contains(where: { $0 != nil }) else {
+            throw CommandFailure.usage(
+                "there is nothing to send: give a text, --title, --badge, --data, --message or --native"
+            )
         }
     }
 
@@ -204,18 +243,24 @@ struct SendCommand: AsyncParsableCommand {
     private func send(_ client: PushlineClient, to audience: PushNotification.Audience) async throws {
         if self.count { return try await self.showCount(client, audience) }
         let notification = try self.notification(to: audience)
-        let native = try self.native.map { try NativeFile.read($0) }
+        let file =
+            try self.message.map { try NotificationFile.members($0) }
+            ?? self.native.map { try NotificationFile.native($0) }
         if self.preview {
-            let preview = try await client.preview(notification, native: native)
-            return try self.server.show(preview) { preview.flatMap(PreviewText.lines) }
+            let preview = try await client.preview(notification, adding: file)
+            return try self.server.show(preview) {
+                preview.services.flatMap(PreviewText.lines) + PreviewText.lines(preview.warnings)
+            }
         }
         let job = try await client.send(
             notification,
-            native: native,
+            adding: file,
             idempotencyKey: self.idempotencyKey ?? UUID().uuidString
         )
         guard self.watch else {
-            return try self.server.show(job) { ["\(job.id)  \(JobText(job: job).progress)"] }
+            return try self.server.show(job) {
+                ["\(job.id)  \(JobText(job: job).progress)"] + PreviewText.lines(job.warnings)
+            }
         }
         try await JobWatch(client: client, options: self.server, time: .seconds(self.within)).run(job.id)
     }
@@ -258,7 +303,7 @@ struct SendCommand: AsyncParsableCommand {
             }
             return date
         }
-        return PushNotification(
+        var notification = PushNotification(
             to: audience,
             title: self.title,
             body: self.body,
@@ -271,6 +316,14 @@ struct SendCommand: AsyncParsableCommand {
             label: self.label,
             dryRun: self.dryRun ? true : nil
         )
+        notification.subtitle = self.subtitle
+        notification.image = self.image
+        notification.link = self.link
+        notification.badge = self.badge
+        notification.sound = self.sound
+        notification.category = self.category
+        notification.thread = self.thread
+        return notification
     }
 
     /// The audience.

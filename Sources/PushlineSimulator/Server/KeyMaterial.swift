@@ -1,7 +1,7 @@
 import Crypto
 import CryptoExtras
 import Foundation
-import NIOSSL
+package import NIOSSL
 import SwiftASN1
 import X509
 
@@ -123,7 +123,9 @@ package struct KeyMaterial: Sendable {
     ///   - isExpired: Whether it is the expired one.
     /// - Returns: The settings.
     /// - Throws: The error of the TLS library.
-    func serverContext(protocols: [String], takesCertificates: Bool, isExpired: Bool = false) throws -> NIOSSLContext {
+    package func serverContext(protocols: [String], takesCertificates: Bool, isExpired: Bool = false) throws
+        -> NIOSSLContext
+    {
         let pem = isExpired ? self.expiredPEM : self.serverPEM
         let certificate = try NIOSSLCertificate(bytes: Array(pem.utf8), format: .pem)
         let key = try NIOSSLPrivateKey(bytes: Array(self.serverKeyPEM.utf8), format: .pem)

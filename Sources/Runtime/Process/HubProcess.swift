@@ -31,7 +31,8 @@ struct HubProcess {
             keyFile: settings.keyFile,
             message: "The hub is served",
             logger: logger,
-            prepare: { await EventQueue.bind(broker, logger: logger) { try await host.prepare() } }
+            prepare: { await EventQueue.bind(broker, logger: logger) { try await host.prepare() } },
+            refusal: HubResponder.malformed
         )
         return host.services + (try server.services(HubResponder(host: host, store: self.parts.store, logger: logger)))
     }

@@ -1,6 +1,8 @@
 import Broker
 import HTTPAPI
 import Hub
+import HubAzure
+import HubEmbedded
 import Installation
 import Logging
 import Pipeline
@@ -20,6 +22,8 @@ struct PushlineProcess {
         let store: any ResultStore & Service
         let broker: any MessageBroker & Service
         let hub: any NotificationHub
+        let azureHubs: AzureHubs
+        let fanOut: any SendFanOut
         let apps: AppDirectory
         let metricsText: @Sendable () -> String
         let logger: Logger
@@ -40,16 +44,21 @@ struct PushlineProcess {
         let configured = ConfiguredStore(self.configuration)
         let store = try await configured.open(logger: logger)
         let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
+        let azureHubs = AzureHubs()
+        let embedded = EmbeddedHub(store: store, broker: broker, logger: logger)
         let parts = Parts(
             store: store,
             broker: broker,
-            hub: Composition.makeHub(store: store, broker: broker, logger: logger),
+            hub: AppHubs(embedded: embedded, wire: azureHubs),
+            azureHubs: azureHubs,
+            fanOut: embedded,
             apps: AppDirectory(store: store),
             metricsText: { [role] in ProcessMetrics.exposition(role: role) + registry.exposition() },
             logger: logger
         )
         // Ended in the opposite order: first the consumers of work, last the services they need to finish.
-        let services = [store, broker, TopologyKeeper(broker: broker, logger: logger)] + (try await self.work(parts))
+        let services =
+            [store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger)] + (try await self.work(parts))
         var group = ServiceGroupConfiguration(
             services: services.map {
                 ServiceGroupConfiguration.ServiceConfiguration(
@@ -74,7 +83,7 @@ struct PushlineProcess {
     private func work(_ parts: Parts) async throws -> [any Service] {
         switch self.role {
         case .api:
-            [HubRunner(hub: parts.hub), self.sweeper(parts)]
+            [FanOutRunner(fanOut: parts.fanOut), self.sweeper(parts)]
                 + (try await APIServer(configuration: self.configuration, parts: parts).services())
         case .hub: try HubProcess(configuration: self.configuration, parts: parts).services()
         case .registerWorker:
@@ -91,12 +100,12 @@ struct PushlineProcess {
         case .sendWorker:
             [
                 self.admin(parts, port: self.configuration.workers.sendPort, key: "send_port"),
-                HubRunner(hub: parts.hub),
+                FanOutRunner(fanOut: parts.fanOut),
                 self.sweeper(parts),
                 DeadLetterConsumer(store: parts.store, broker: parts.broker, logger: parts.logger),
                 ParkingWatch(broker: parts.broker, logger: parts.logger),
                 SendWorker(
-                    hub: parts.hub,
+                    fanOut: parts.fanOut,
                     store: parts.store,
                     apps: parts.apps,
                     broker: parts.broker,
@@ -119,6 +128,12 @@ struct PushlineProcess {
             senders,
             DeliveryWorker(
                 senders: senders,
+                hubs: HubCallers(
+                    hubs: parts.azureHubs,
+                    store: parts.store,
+                    apps: parts.apps,
+                    logger: parts.logger
+                ),
                 store: parts.store,
                 apps: parts.apps,
                 broker: parts.broker,
@@ -132,7 +147,7 @@ struct PushlineProcess {
         var configuration = Sweeper.Configuration()
         configuration.retention = self.configuration.retention
         return Sweeper(
-            hub: parts.hub,
+            fanOut: parts.fanOut,
             store: parts.store,
             apps: parts.apps,
             broker: parts.broker,

@@ -25,6 +25,8 @@ struct WebServer {
     let logger: Logger
     /// Done before the first connection is taken.
     let prepare: @Sendable () async -> Void
+    /// The form of its refusals of malformed HTTP.
+    var refusal: HTTPParserErrorHandler.Refusal = HTTPParserErrorHandler.problem
 
     /// - Returns: The services, dependencies first.
     /// - Throws: ``ConfigurationError`` if the certificate cannot be served.
@@ -105,7 +107,8 @@ struct WebServer {
         let (settings, time) = (self.configuration.api, self.requestTime)
         return HTTP1Channel.Configuration(
             additionalChannelHandlers: [
-                StreamDeadlines(limit: time), HTTPParserErrorHandler(headerSize: settings.headerSize),
+                StreamDeadlines(limit: time),
+                HTTPParserErrorHandler(headerSize: settings.headerSize, refusal: self.refusal),
                 EarlyResponseHandler(longest: time),
             ],
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(

@@ -18,6 +18,8 @@ package enum Retained: Sendable, CaseIterable {
     ///
     /// That is from its end, or where a dead letter of it is kept from the end of its time.
     case recipients
+    /// Templates that no device has any more, whatever the age.
+    case templates
     /// Sessions, as soon as they have ended, whatever the age.
     case sessions
 }

@@ -7,6 +7,8 @@ package struct AudiencePage: Sendable {
     package var handles: HandleList
     /// In the order of ``rows``.
     package var credentials = DeviceCredentials()
+    /// The numbers of their templates, in the order of ``rows``; empty = they are for native notifications.
+    package var templates: [Int64] = []
     /// All of the audience up to this row is in the page, or was in one before: the next page begins after it.
     ///
     /// It is `through` itself when nothing is left.
@@ -27,7 +29,20 @@ package struct AudiencePage: Sendable {
             scannedThrough: self.rows[count - 1]
         )
         first.credentials = self.credentials[0..<count]
+        first.templates = Array(self.templates.prefix(count))
         return first
+    }
+
+    /// Its devices with a template.
+    package func only(_ template: Int64) -> AudiencePage {
+        var found = AudiencePage(scannedThrough: self.scannedThrough)
+        for index in self.rows.indices where self.templates[index] == template {
+            found.credentials.append(self.credentials[index], at: found.rows.count)
+            found.rows.append(self.rows[index])
+            found.handles.append(self.handles[index])
+            found.templates.append(template)
+        }
+        return found
     }
 
     /// Its devices by their rows.

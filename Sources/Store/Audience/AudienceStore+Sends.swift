@@ -4,7 +4,7 @@ package import PushModel
 extension AudienceStore {
     /// A piece of a send's audience.
     ///
-    /// See ``audience(of:app:pns:after:through:limit:memory:)`` and ``recipients(of:pns:after:through:limit:)``.
+    /// See ``audience(of:kind:app:pns:after:through:limit:memory:)`` and ``recipients(of:pns:after:through:limit:)``.
     package func audience(
         of send: SendRequest,
         job: Int64,
@@ -20,6 +20,7 @@ extension AudienceStore {
         }
         return try await self.audience(
             of: expression,
+            kind: send.content.kind,
             app: app,
             pns: pns,
             after: after,
@@ -31,9 +32,20 @@ extension AudienceStore {
 
     /// A batch's devices when it is read again (rule 2).
     ///
-    /// See ``wholeAudience(of:app:pns:after:through:memory:)``.
+    /// - Parameters:
+    ///   - send: The send.
+    ///   - template: The number of the template that the batch is for; nil = it is for no template.
+    ///   - job: Its job's row.
+    ///   - app: The job's app.
+    ///   - pns: The batch's service.
+    ///   - after: The number before the batch's first device.
+    ///   - through: The number of its last device.
+    ///   - memory: See ``wholeAudience(of:kind:app:pns:after:through:memory:)``.
+    /// - Returns: The devices.
+    /// - Throws: What the store throws.
     package func wholeAudience(
         of send: SendRequest,
+        template: Int64?,
         job: Int64,
         app: AppID,
         pns: PushService,
@@ -44,19 +56,21 @@ extension AudienceStore {
         guard let expression = send.audience.expression else {
             return try await self.recipients(of: job, pns: pns, after: after, through: through, limit: .max)
         }
-        return try await self.wholeAudience(
+        let whole = try await self.wholeAudience(
             of: expression,
+            kind: send.content.kind,
             app: app,
             pns: pns,
             after: after,
             through: through,
             memory: memory
         )
+        return template.map(whole.only) ?? whole
     }
 
     /// Which of these devices are in the audience still, and where they are reached now.
     ///
-    /// See ``addresses(of:in:app:pns:memory:)``.
+    /// See ``addresses(of:in:kind:app:pns:memory:)``.
     package func addresses(
         of rows: [Int64],
         in send: SendRequest,
@@ -66,7 +80,14 @@ extension AudienceStore {
         memory: AudienceMemory?
     ) async throws -> [Int64: DeviceAddress] {
         if let expression = send.audience.expression {
-            return try await self.addresses(of: rows, in: expression, app: app, pns: pns, memory: memory)
+            return try await self.addresses(
+                of: rows,
+                in: expression,
+                kind: send.content.kind,
+                app: app,
+                pns: pns,
+                memory: memory
+            )
         }
         guard let first = rows.min(), let last = rows.max() else { return [:] }
         // They are of one page.

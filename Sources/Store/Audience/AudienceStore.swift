@@ -11,6 +11,7 @@ package protocol AudienceStore: Sendable {
     /// The memory's contents may be reused for a few seconds: it belongs to one fan-out of one job.
     func audience(
         of expression: TagExpression,
+        kind: RegistrationKind,
         app: AppID,
         pns: PushService,
         after: Int64,
@@ -45,14 +46,18 @@ package protocol AudienceStore: Sendable {
     func addresses(
         of rows: [Int64],
         in expression: TagExpression,
+        kind: RegistrationKind,
         app: AppID,
         pns: PushService,
         memory: AudienceMemory?
     ) async throws -> [Int64: DeviceAddress]
+
+    /// Templates by the numbers that an audience has (``AudiencePage/templates``); one that nobody has any more may be missing.
+    func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content]
 }
 
 extension AudienceStore {
-    /// See ``audience(of:app:pns:after:through:limit:memory:)``; for a single look.
+    /// See ``audience(of:kind:app:pns:after:through:limit:memory:)``; for a single look.
     package func audience(
         of expression: TagExpression,
         app: AppID,
@@ -63,6 +68,7 @@ extension AudienceStore {
     ) async throws -> AudiencePage {
         try await self.audience(
             of: expression,
+            kind: .native,
             app: app,
             pns: pns,
             after: after,
@@ -72,14 +78,14 @@ extension AudienceStore {
         )
     }
 
-    /// See ``addresses(of:in:app:pns:memory:)``; for a single look.
+    /// See ``addresses(of:in:kind:app:pns:memory:)``; for a single look.
     package func addresses(
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
         pns: PushService
     ) async throws -> [Int64: DeviceAddress] {
-        try await self.addresses(of: rows, in: expression, app: app, pns: pns, memory: nil)
+        try await self.addresses(of: rows, in: expression, kind: .native, app: app, pns: pns, memory: nil)
     }
 }
 
@@ -90,6 +96,7 @@ extension AudienceStore {
     /// Registrations that joined since are included. It is read in pages.
     package func wholeAudience(
         of expression: TagExpression,
+        kind: RegistrationKind = .native,
         app: AppID,
         pns: PushService,
         after: Int64,
@@ -100,6 +107,7 @@ extension AudienceStore {
         while whole.scannedThrough < through {
             let piece = try await self.audience(
                 of: expression,
+                kind: kind,
                 app: app,
                 pns: pns,
                 after: whole.scannedThrough,
@@ -112,6 +120,7 @@ extension AudienceStore {
                 whole.rows.append(piece.rows[index])
                 whole.handles.append(piece.handles[index])
             }
+            whole.templates += piece.templates
             whole.scannedThrough = piece.scannedThrough
         }
         return whole

@@ -10,6 +10,8 @@ package struct DueBatch: Sendable {
     package let to: Int64
     /// For later attempts: the devices still to do; their waits count from now.
     package let retries: [RetryDevice]
+    /// The number of the template that it is for; nil = of none.
+    package let template: Int64?
 
     package init(
         key: BatchKey,
@@ -17,7 +19,8 @@ package struct DueBatch: Sendable {
         request: SendRequest,
         from: Int64,
         to: Int64,
-        retries: [RetryDevice]
+        retries: [RetryDevice],
+        template: Int64? = nil
     ) {
         self.key = key
         self.job = job
@@ -25,5 +28,6 @@ package struct DueBatch: Sendable {
         self.from = from
         self.to = to
         self.retries = retries
+        self.template = template
     }
 }

@@ -27,12 +27,22 @@ package struct FanOutPage: Sendable, Equatable {
     package let size: Int
     /// How many of them have each credential but the default one.
     package let named: [CredentialName: Int]
+    /// The number of the template that all of them have; nil = of none.
+    package let template: Int64?
 
-    package init(page: Int, from: Int64, to: Int64, size: Int, named: [CredentialName: Int] = [:]) {
+    package init(
+        page: Int,
+        from: Int64,
+        to: Int64,
+        size: Int,
+        named: [CredentialName: Int] = [:],
+        template: Int64? = nil
+    ) {
         self.page = page
         self.from = from
         self.to = to
         self.size = size
         self.named = named
+        self.template = template
     }
 }

@@ -25,6 +25,9 @@ package final class NewJob: Sendable {
     /// The list of a send that names its devices one by one.
     package let recipients: RecipientList?
 
+    /// The lifetime of a user's removal: longer than any queue is paused, for one that expired would be half done (decision 33).
+    package static let removalLifetime = Duration.seconds(3650 * 86_400)
+
     package init(
         id: JobID = .make(),
         app: AppID,

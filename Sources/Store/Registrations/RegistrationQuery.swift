@@ -6,6 +6,7 @@ package struct RegistrationQuery: Sendable {
     package var user: UserName?
     package var tag: Tag?
     package var pns: PushService?
+    package var kinds: [RegistrationKind] = [.native]
     /// Those that are live and have one of these handles; nil = any.
     package var handles: [Handle]?
     /// nil = all but the deleted.

@@ -10,13 +10,13 @@ package enum StoredSend {
             return nil
         }
         if let ttl = send.timeToLive, ttl.components.attoseconds != 0 { return nil }
-        if send.isDryRun { return nil }
+        if send.isDryRun || message.members != nil { return nil }
         var text: [UInt8] = []
         text.reserveCapacity(256)
         text += Part.audience
         if let tag = send.audience.onlyTag {
             text.appendJSONString(tag.name)
-        } else if case .list(let list) = send.audience {
+        } else if case .list(let list) = send.audience, !list.isAtHub {
             text += Part.count + Array(String(list.count).utf8)
             text += Part.given + Array(String(list.given).utf8)
             text += Part.kind

@@ -44,7 +44,7 @@ package struct UserTraces: Sendable {
 
     /// Whether a send reaches nobody but the user, and the devices that see what is sent to the user.
     package func isOnlyAudience(of send: SendRequest) -> Bool {
-        guard case .tags(let expression) = send.audience, send.truncatedTags == 0,
+        guard let expression = send.audience.selection, send.truncatedTags == 0,
             self.tags.contains(where: { expression.tags.contains($0.own) })
         else { return false }
         // The classic backend sends to a user and to the sender's own devices.
@@ -53,11 +53,11 @@ package struct UserTraces: Sendable {
 
     /// The send without the user's name; nil where it does not name the user.
     package func removed(from send: SendRequest) -> SendRequest? {
-        guard case .tags(let expression) = send.audience else { return nil }
+        guard let expression = send.audience.selection else { return nil }
         let named = self.tags.filter { expression.tags.contains($0.own) }
         guard !named.isEmpty else { return nil }
         let replaced = expression.replacing(Dictionary(named.map { ($0.own, $0.nobody) }, uniquingKeysWith: { $1 }))
-        return send.with(audience: .tags(replaced), truncatedTags: send.truncatedTags)
+        return send.with(audience: send.audience.selected(by: replaced), truncatedTags: send.truncatedTags)
     }
 
     /// A list of tags, a line each, without the user's; nil where it does not have them.

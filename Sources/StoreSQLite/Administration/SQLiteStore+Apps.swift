@@ -8,6 +8,7 @@ extension SQLiteStore: AppStore {
     package func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool {
         let text = try StoredJSON.text(spec)
         return try await self.write { context in
+            try context.keepKind(of: app, spec)
             try context.compareUsers(of: app, as: spec.users)
             let changes = try context.database.change(
                 """
@@ -40,6 +41,22 @@ extension SQLiteStore: AppStore {
 }
 
 extension WriteContext {
+    /// Refuses another kind of hub for an app whose devices or sends are at the one that it has.
+    fileprivate func keepKind(of app: AppID, _ spec: AppSpec) throws {
+        let known = try self.database.first(
+            "SELECT number, spec FROM app WHERE name = ? AND spec IS NOT NULL",
+            [app.name]
+        ) { (number: $0[0] as Int64, spec: try StoredJSON.value(AppSpec.self, from: $0[1])) }
+        guard let known, (known.spec.azureHub == nil) != (spec.azureHub == nil) else { return }
+        for table in ["registration", "job"]
+        where try self.database.exists("SELECT 1 FROM \(table) WHERE app = ? LIMIT 1", [known.number]) {
+            throw StoreError(
+                .conflict,
+                "hub, embedded or azure, is fixed once an app has registrations or jobs: declare a new app with the other one"
+            )
+        }
+    }
+
     /// Sets the comparison of an app's user names.
     ///
     /// - Parameters:

@@ -23,6 +23,7 @@ extension SQLiteStore {
         case .registrations: return try await self.removeRegistrations(before: before, limit: limit)
         case .deadLetters: return try await self.removeDeadLetters(before: before, limit: limit)
         case .sessions: return try await self.removeSessions(limit: limit)
+        case .templates: return try await self.removeTemplates(after: cursor, limit: limit)
         case .recipients: return try await self.removeRecipients(after: cursor, limit: limit)
         }
     }
@@ -192,7 +193,7 @@ extension WriteContext {
             DELETE FROM batch WHERE job = ?1 AND (pns, page, attempt) IN (
                 SELECT pns, page, attempt FROM batch WHERE job = ?1 LIMIT ?2)
             """,
-            RecipientTable.remove,
+            RecipientTable.remove, HubCallTable.remove,
         ] {
             left -= try self.database.change(sql, [job, left])
             guard left > 0 else {

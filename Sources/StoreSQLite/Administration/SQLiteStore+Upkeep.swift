@@ -57,6 +57,10 @@ extension SQLiteStore {
                     "SELECT count(DISTINCT job) FROM recipient WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = recipient.job)"
                 ) { $0[0] as Int }
                 if let lists, lists > 0 { faults.append("\(lists) lists of devices are of no job") }
+                let calls = try database.first(
+                    "SELECT count(*) FROM hub_call WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = hub_call.job)"
+                ) { $0[0] as Int }
+                if let calls, calls > 0 { faults.append("\(calls) calls of a hub are of no job") }
                 for table in ["registration", "recipient"] {
                     let lost = try database.first(
                         """

@@ -36,34 +36,34 @@ struct ManyTags {
         self.memory = memory
     }
 
-    /// See ``AudienceStore/audience(of:app:pns:after:through:limit:memory:)``.
-    func page(pns: PushService, after: Int64, through: Int64, limit: Int) async throws -> AudiencePage {
+    /// See ``AudienceStore/audience(of:kind:app:pns:after:through:limit:memory:)``.
+    func page(slot: Int, after: Int64, through: Int64, limit: Int) async throws -> AudiencePage {
         var snapshot = try await self.snapshot()
         let stretch: Stretch
-        if let known = snapshot.stretches[pns], known.after <= after, after < known.through {
+        if let known = snapshot.stretches[slot], known.after <= after, after < known.through {
             stretch = known
         } else {
             let most = max(limit, Self.ahead)
-            stretch = try await self.find(snapshot.tags, pns: pns, after: after, through: through, most: most)
-            snapshot.stretches[pns] = stretch
+            stretch = try await self.find(snapshot.tags, slot: slot, after: after, through: through, most: most)
+            snapshot.stretches[slot] = stretch
             self.memory?.keep(snapshot)
         }
         let rows = stretch.rows(after: after, through: through).prefix(limit)
-        var page = try await self.live(Array(rows), pns: pns, tags: snapshot.members)
+        var page = try await self.live(Array(rows), slot: slot, tags: snapshot.members)
         page.scannedThrough = rows.count == limit ? rows.last ?? through : min(stretch.through, through)
         return page
     }
 
     /// See ``AudienceStore/count(of:app:pns:after:through:)``.
-    func count(pns: PushService, after: Int64, through: Int64) async throws -> AudienceCount {
+    func count(slot: Int, after: Int64, through: Int64) async throws -> AudienceCount {
         let tags = try await self.snapshot().tags
-        let found = try await self.find(tags, pns: pns, after: after, through: through, most: Self.counted)
+        let found = try await self.find(tags, slot: slot, after: after, through: through, most: Self.counted)
         return AudienceCount(count: found.rows.count, scannedThrough: found.through)
     }
 
-    /// See ``AudienceStore/addresses(of:in:app:pns:memory:)``.
-    func addresses(of rows: [Int64], pns: PushService) async throws -> [Int64: DeviceAddress] {
-        try await self.live(rows.sorted(), pns: pns, tags: try await self.snapshot().members).addresses
+    /// See ``AudienceStore/addresses(of:in:kind:app:pns:memory:)``.
+    func addresses(of rows: [Int64], slot: Int) async throws -> [Int64: DeviceAddress] {
+        try await self.live(rows.sorted(), slot: slot, tags: try await self.snapshot().members).addresses
     }
 
     // MARK: Steps
@@ -74,10 +74,10 @@ struct ManyTags {
         /// The users, and the other tags that registrations have had, in the order of the indexes.
         let tags: [StoredTag]
         let members: Set<StoredTag>
-        var stretches: [PushService: Stretch] = [:]
+        var stretches: [Int: Stretch] = [:]
     }
 
-    /// The audience's rows in `(after, through]` at one service, ascending.
+    /// The audience's rows in `(after, through]` of one service and kind, ascending.
     private struct Stretch: Sendable {
         let after: Int64
         let through: Int64
@@ -119,10 +119,10 @@ struct ManyTags {
     }
 
     /// The first rows of the audience after one, `most` at most.
-    private func find(_ tags: [StoredTag], pns: PushService, after: Int64, through: Int64, most: Int) async throws
+    private func find(_ tags: [StoredTag], slot: Int, after: Int64, through: Int64, most: Int) async throws
         -> Stretch
     {
-        var search = RowSearch(tags: tags, pns: pns, after: after, through: through, most: most)
+        var search = RowSearch(tags: tags, slot: slot, after: after, through: through, most: most)
         let limits = self.store.configuration.audienceReadLimits
         // In several transactions: a registration that changes tags between them may be missed, as between two sends.
         while !search.isDone {
@@ -137,7 +137,7 @@ struct ManyTags {
     }
 
     /// The live rows with one of the tags among some, with their handles.
-    private func live(_ rows: [Int64], pns: PushService, tags: Set<StoredTag>) async throws -> AudiencePage {
+    private func live(_ rows: [Int64], slot: Int, tags: Set<StoredTag>) async throws -> AudiencePage {
         var page = AudiencePage(scannedThrough: 0)
         page.rows.reserveCapacity(rows.count)
         page.handles.reserveCapacity(rows.count, bytes: rows.count * 64)
@@ -148,7 +148,7 @@ struct ManyTags {
             let before = page
             page = try await self.store.read { database in
                 var page = before
-                try database.append(piece, at: pns, having: tags, to: &page)
+                try database.append(piece, at: slot, having: tags, to: &page)
                 return page
             }
         }
@@ -163,7 +163,7 @@ struct RowSearch: Sendable {
     private static let seekCost = 16
 
     private let tags: [StoredTag]
-    private let pns: PushService
+    private let slot: Int
     private let after: Int64
     private let most: Int
     /// How many of the tags were sought.
@@ -172,9 +172,9 @@ struct RowSearch: Sendable {
     private(set) var end: Int64
     private(set) var rows: [Int64] = []
 
-    init(tags: [StoredTag], pns: PushService, after: Int64, through: Int64, most: Int) {
+    init(tags: [StoredTag], slot: Int, after: Int64, through: Int64, most: Int) {
         self.tags = tags
-        self.pns = pns
+        self.slot = slot
         self.after = after
         self.end = through
         self.most = most
@@ -185,11 +185,11 @@ struct RowSearch: Sendable {
     mutating func go(on database: Database, maximumCost: Int) throws {
         let query = try PreparedTagQuery(Self.query, in: database)
         defer { query.reset() }
-        let pns = Int64(self.pns.number)
+        let slot = Int64(self.slot)
         var cost = 0
         while !self.isDone, cost < maximumCost {
             let before = self.rows.count
-            let statement = try query.start(self.tags[self.done], pns, self.after, self.end, Int64(self.most))
+            let statement = try query.start(self.tags[self.done], slot, self.after, self.end, Int64(self.most))
             while try statement.step() { self.rows.append(statement.integer(0)) }
             cost += Self.seekCost + self.rows.count - before
             self.done += 1
@@ -215,10 +215,10 @@ extension Database {
         SELECT app, user, tags, handle, credential FROM registration WHERE row = ?1 AND pns = ?2 AND state = 1
         """
 
-    /// Appends those of some rows that are live at a service and have one of the tags.
+    /// Appends those of some rows that are live there and have one of the tags.
     fileprivate func append(
         _ rows: some Sequence<Int64>,
-        at pns: PushService,
+        at slot: Int,
         having tags: Set<StoredTag>,
         to page: inout AudiencePage
     ) throws {
@@ -226,7 +226,7 @@ extension Database {
         defer { statement.reset() }
         var names = CredentialNames(self)
         for row in rows {
-            try statement.restart(row, Int64(pns.number))
+            try statement.restart(row, Int64(slot))
             guard try statement.step() else { continue }
             let own = statement.text(1).map { StoredTag.user($0, app: statement.integer(0)) }
             let others = try TagList(stored: statement.text(2)).numbers.lazy.map { StoredTag.number($0) }

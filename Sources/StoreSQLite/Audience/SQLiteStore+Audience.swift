@@ -4,9 +4,10 @@ package import Store
 import StoreKit
 
 extension SQLiteStore {
-    /// See ``AudienceStore/audience(of:app:pns:after:through:limit:memory:)``.
+    /// See ``AudienceStore/audience(of:kind:app:pns:after:through:limit:memory:)``.
     package func audience(
         of expression: TagExpression,
+        kind: RegistrationKind,
         app: AppID,
         pns: PushService,
         after: Int64,
@@ -16,26 +17,51 @@ extension SQLiteStore {
     ) async throws -> AudiencePage {
         let end = AudiencePage(scannedThrough: max(after, through))
         guard limit > 0, after < through else { return end }
+        let slot = RegistrationSlot.number(pns, kind)
+        var page: AudiencePage
         if let many = ManyTags(expression, app: app, store: self, memory: memory) {
-            return try await many.page(pns: pns, after: after, through: through, limit: limit)
-        }
-        let limits = self.configuration.audienceReadLimits
-        return try await self.evaluate(expression, app: app) { database, terms in
-            guard let terms else { return end }
-            if let tag = terms.onlyTag {
-                return try SingleTagReader(database: database, pns: pns)
-                    .page(of: tag, after: after, through: through, limit: limit)
+            page = try await many.page(slot: slot, after: after, through: through, limit: limit)
+        } else {
+            let limits = self.configuration.audienceReadLimits
+            page = try await self.evaluate(expression, app: app) { database, terms in
+                guard let terms else { return end }
+                if let tag = terms.onlyTag {
+                    return try SingleTagReader(database: database, slot: slot)
+                        .page(of: tag, after: after, through: through, limit: limit)
+                }
+                var reader = try AudienceReader(
+                    database: database,
+                    terms: terms,
+                    slot: slot,
+                    through: through,
+                    limits: limits
+                )
+                return try reader.page(after: after, through: through, limit: limit)
             }
-            var reader = try AudienceReader(
-                database: database,
-                terms: terms,
-                pns: pns,
-                through: through,
-                limits: limits
-            )
-            return try reader.page(after: after, through: through, limit: limit)
         }
+        if kind == .template { page.templates = try await self.templates(ofRows: page.rows) }
+        return page
     }
+
+    /// The numbers of the templates of some rows; 0 for one that has none any more.
+    private func templates(ofRows rows: [Int64]) async throws -> [Int64] {
+        var numbers: [Int64] = []
+        for start in stride(from: 0, to: rows.count, by: Self.rowsARead) {
+            let some = rows[start..<min(start + Self.rowsARead, rows.count)]
+            numbers += try await self.read { database in
+                let statement = try RawStatement("SELECT template FROM registration WHERE row = ?", in: database)
+                defer { statement.reset() }
+                return try some.map { row in
+                    try statement.restart(row)
+                    return try statement.step() ? statement.integer(0) : 0
+                }
+            }
+        }
+        return numbers
+    }
+
+    /// Rows whose templates are read in one transaction.
+    private static let rowsARead = 4096
 
     /// See ``AudienceStore/count(of:app:pns:after:through:)``.
     package func count(
@@ -48,7 +74,7 @@ extension SQLiteStore {
         let end = AudienceCount(count: 0, scannedThrough: max(after, through))
         guard after < through else { return end }
         if let many = ManyTags(expression, app: app, store: self, memory: nil) {
-            return try await many.count(pns: pns, after: after, through: through)
+            return try await many.count(slot: pns.number, after: after, through: through)
         }
         let limits = self.configuration.audienceReadLimits
         return try await self.evaluate(expression, app: app) { database, terms in
@@ -56,7 +82,7 @@ extension SQLiteStore {
             var reader = try AudienceReader(
                 database: database,
                 terms: terms,
-                pns: pns,
+                slot: pns.number,
                 through: through,
                 limits: limits
             )
@@ -64,21 +90,23 @@ extension SQLiteStore {
         }
     }
 
-    /// See ``AudienceStore/addresses(of:in:app:pns:memory:)``.
+    /// See ``AudienceStore/addresses(of:in:kind:app:pns:memory:)``.
     package func addresses(
         of rows: [Int64],
         in expression: TagExpression,
+        kind: RegistrationKind,
         app: AppID,
         pns: PushService,
         memory: AudienceMemory?
     ) async throws -> [Int64: DeviceAddress] {
+        let slot = RegistrationSlot.number(pns, kind)
         if let many = ManyTags(expression, app: app, store: self, memory: memory) {
-            return try await many.addresses(of: rows, pns: pns)
+            return try await many.addresses(of: rows, slot: slot)
         }
         let limits = self.configuration.audienceReadLimits
         return try await self.evaluate(expression, app: app) { database, terms in
             guard let terms else { return [:] }
-            var reader = try AudienceReader(database: database, terms: terms, pns: pns, through: .max, limits: limits)
+            var reader = try AudienceReader(database: database, terms: terms, slot: slot, through: .max, limits: limits)
             return try reader.handles(of: rows).addresses
         }
     }
@@ -138,13 +166,13 @@ struct SingleTagReader {
     )
 
     let database: Database
-    let pns: PushService
+    let slot: Int
 
     /// The hot path: columns are read from SQLite's own memory into the page's buffers, without an object a row.
     func page(of tag: StoredTag, after: Int64, through: Int64, limit: Int) throws -> AudiencePage {
         let statement = try RawStatement(Self.query[tag], in: self.database)
         defer { statement.reset() }
-        try statement.restart(tag, [Int64(self.pns.number), after, through, Int64(limit)])
+        try statement.restart(tag, [Int64(self.slot), after, through, Int64(limit)])
         var page = AudiencePage(scannedThrough: through)
         page.rows.reserveCapacity(limit)
         page.handles.reserveCapacity(limit, bytes: limit * 64)

@@ -26,7 +26,8 @@ extension SQLiteStore {
     /// - Returns: The send as it was accepted.
     /// - Throws: ``StoreError``.
     func whole(_ request: SendRequest, job: Int64) async throws -> SendRequest {
-        guard request.truncatedTags > 0 else { return request }
+        // A hub over a wire has the expression in its calls.
+        guard request.truncatedTags > 0, request.audience.expression != nil else { return request }
         let lines = try await self.read { database in
             try database.first(Database.audienceTags, [job]) { $0[0] as String }
         }

@@ -52,16 +52,16 @@ extension TagList {
 
 extension Database {
     /// Adds a registration to the audiences of its tags; its row has them already.
-    func addToAudiences(_ row: Int64, _ pns: PushService, _ tags: TagList) throws {
+    func addToAudiences(_ row: Int64, _ slot: RegistrationSlot, _ tags: TagList) throws {
         for tag in tags.numbers {
-            try self.run("INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)", [tag, pns.number, row])
+            try self.run("INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)", [tag, slot.number, row])
         }
     }
 
     /// Takes a registration from the audiences of its tags; its row is the caller's to change.
-    func removeFromAudiences(_ row: Int64, _ pns: PushService, _ tags: TagList) throws {
+    func removeFromAudiences(_ row: Int64, _ slot: RegistrationSlot, _ tags: TagList) throws {
         for tag in tags.numbers {
-            try self.run("DELETE FROM tagged WHERE tag = ? AND pns = ? AND row = ?", [tag, pns.number, row])
+            try self.run("DELETE FROM tagged WHERE tag = ? AND pns = ? AND row = ?", [tag, slot.number, row])
         }
     }
 }

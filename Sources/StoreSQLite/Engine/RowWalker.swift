@@ -35,11 +35,11 @@ struct RowWalker: RowSource {
     /// Steps, and seeks with their weight.
     private(set) var cost = 0
 
-    init(database: Database, tags: [StoredTag?], app: Int64, pns: PushService) {
+    init(database: Database, tags: [StoredTag?], app: Int64, slot: Int) {
         self.database = database
         self.tags = tags
         self.app = app
-        self.pns = Int64(pns.number)
+        self.pns = Int64(slot)
         self.gaps = tags.map { $0 == nil ? Gap(from: 0, next: .max) : Gap() } + [Gap()]
     }
 
@@ -161,17 +161,16 @@ extension AudienceReader<RowWalker> {
     /// - Parameters:
     ///   - database: A connection within a read transaction.
     ///   - terms: The expression.
-    ///   - pns: The service.
+    ///   - slot: The number of service and kind.
     ///   - through: The last row.
     ///   - limits: The limits of a page and its windows.
     /// - Throws: SQLite's error.
-    init(database: Database, terms: AudienceTerms, pns: PushService, through: Int64, limits: AudienceReadLimits) throws
-    {
+    init(database: Database, terms: AudienceTerms, slot: Int, through: Int64, limits: AudienceReadLimits) throws {
         // No window goes beyond the last row there is.
         let last = try database.first("SELECT max(row) FROM registration") { $0[0] as Int64? } ?? nil
         self.init(
             expression: terms.expression,
-            source: RowWalker(database: database, tags: terms.tags, app: terms.app, pns: pns),
+            source: RowWalker(database: database, tags: terms.tags, app: terms.app, slot: slot),
             through: min(through, last ?? 0),
             limits: limits
         )

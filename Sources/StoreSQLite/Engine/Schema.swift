@@ -3,9 +3,7 @@ import PushModel
 import Store
 import StoreKit
 
-/// The tables, as one schema.
-///
-/// There is no migration, because no version is released yet.
+/// The tables, as one schema; there are no migrations, for no version is released yet.
 ///
 /// Times named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's
 /// clock (``StoreClock``), all others of the wall clock.
@@ -14,7 +12,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 111
+    static let version = 113
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -35,8 +33,8 @@ enum Schema {
 
     static func create(in database: Database) throws {
         for tables in [
-            self.administration, SessionTable.schema, self.registrations, OutboxTable.schema, self.jobs,
-            RecipientTable.schema, self.batches,
+            self.administration, SessionTable.schema, TemplateTable.schema, self.registrations, OutboxTable.schema,
+            self.jobs, RecipientTable.schema, HubCallTable.schema, self.batches,
             self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalTables.schema,
         ] {
             try database.execute(sql: tables)
@@ -115,7 +113,8 @@ enum Schema {
             name TEXT NOT NULL,
             UNIQUE (app, pns, name)
         ) STRICT;
-        -- AUTOINCREMENT: a row's number is never used again. tags: the numbers of a live registration's tags, as JSON; null = none.
+        -- AUTOINCREMENT: a row's number is never used again. pns: the number of a RegistrationSlot. template: of a live registration for
+        -- one, with its name. tags: the numbers of a live registration's tags, as JSON; null = none.
         CREATE TABLE registration(
             row INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
@@ -132,7 +131,9 @@ enum Schema {
             expires INTEGER,
             ended_at INTEGER,
             ended_reason TEXT,
-            tags TEXT
+            tags TEXT,
+            template INTEGER,
+            template_name TEXT
         ) STRICT;
         CREATE UNIQUE INDEX registration_id ON registration(app, id);
         -- Not of the live ones: an index that most rows of an app share would be taken for better ones.
@@ -144,6 +145,7 @@ enum Schema {
         CREATE INDEX registration_live ON registration(app, pns, state) WHERE state = 1;
         -- A user's own tag: in the audience's order too.
         CREATE INDEX registration_user ON registration(app, user, state, pns) WHERE state = 1 AND user IS NOT NULL;
+        CREATE INDEX registration_template ON registration(template) WHERE template IS NOT NULL;
         -- The live ones of each named credential: so that doctor finds those that are not declared any more.
         CREATE INDEX registration_credential ON registration(credential) WHERE state = 1 AND credential IS NOT NULL;
         CREATE INDEX registration_user_ended ON registration(app, user) WHERE state <> 1 AND user IS NOT NULL;

@@ -27,15 +27,19 @@ enum BatchTable {
             -- What it waits for: a WaitReason's text and cause.
             retry_reason TEXT,
             retry_cause TEXT,
+            -- Of the table template: of its range only those that have it are meant; null = all.
+            template INTEGER,
             PRIMARY KEY (job, pns, page, attempt)
         ) STRICT, WITHOUT ROWID;
         -- open stands in the columns too, else SQLite would fetch each row for it.
         CREATE INDEX batch_open ON batch(job, open, attempt, message) WHERE open = 1;
+        CREATE INDEX batch_template ON batch(template, open) WHERE template IS NOT NULL;
         CREATE INDEX batch_message ON batch(message, open) WHERE open = 1;
         """
 
     static let insert = """
-        INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message) VALUES (?, ?, ?, 0, ?, ?, ?, 1, ?)
+        INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message, template)
+        VALUES (?, ?, ?, 0, ?, ?, ?, 1, ?, nullif(?, 0))
         """
 
     /// The open inline batches among some jobs: the condition of a statement on `job`.
@@ -121,8 +125,10 @@ extension WriteContext {
         try self.database.run(
             """
             INSERT INTO batch(
-                job, pns, page, attempt, from_id, to_id, size, open, message, due, retries, retry_reason, retry_cause
-            ) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
+                job, pns, page, attempt, from_id, to_id, size, open, message, due, retries, retry_reason, retry_cause,
+                template
+            ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, ?11, ?12,
+                (SELECT template FROM batch WHERE job = ?1 AND pns = ?2 AND page = ?3 AND attempt = ?4 - 1))
             """,
             [
                 job.sequence, key.pns, key.page, key.attempt, rows.from, rows.to, devices.count, message, due,

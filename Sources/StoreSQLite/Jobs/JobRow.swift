@@ -84,7 +84,7 @@ struct JobRow {
             priority: self.priority,
             work: self.work,
             state: waiting == nil ? self.state : .retrying,
-            hubState: self.hubState,
+            hubState: self.shownHubState,
             result: self.result,
             reason: self.reason ?? reason?.text,
             accepted: self.accepted,
@@ -100,6 +100,14 @@ struct JobRow {
             cause: reason?.cause,
             label: self.label
         )
+    }
+
+    /// A hub over a wire has queued what it took; what became of it, each call says.
+    private var shownHubState: Job.HubState? {
+        guard self.hubState == .completed, case .send(let send) = self.work, send.audience.isAtHub else {
+            return self.hubState
+        }
+        return .enqueued
     }
 
     /// What it waits for, where it does: a pause comes before all else.

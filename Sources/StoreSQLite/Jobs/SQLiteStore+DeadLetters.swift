@@ -100,6 +100,7 @@ extension SQLiteStore: DeadLetterStore {
         let request = try await self.whole(preview, job: batch.sequence)
         let page = try await self.wholeAudience(
             of: request,
+            template: batch.template,
             job: batch.sequence,
             app: row.app,
             pns: batch.pns,
@@ -130,6 +131,8 @@ private struct DeadLetterPage {
     let size: Int
     /// Its retries; nil for a first attempt.
     let retries: Data?
+    /// The number of the template that it is for; nil = of none.
+    let template: Int64?
 }
 
 /// The work of a dead letter.
@@ -282,7 +285,7 @@ extension Database {
     fileprivate func deadLetterPage(_ key: BatchKey, of job: Int64) throws -> DeadLetterPage? {
         try self.first(
             """
-            SELECT batch.from_id, batch.to_id, batch.size, batch.retries FROM batch JOIN outcome USING (job, pns, page, attempt)
+            SELECT batch.from_id, batch.to_id, batch.size, batch.retries, batch.template FROM batch JOIN outcome USING (job, pns, page, attempt)
             WHERE batch.job = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 0
                 AND outcome.failed = batch.size AND outcome.retries = 0
             """,
@@ -297,7 +300,8 @@ extension Database {
                 from: row[0],
                 to: row[1],
                 size: row[2],
-                retries: row[3]
+                retries: row[3],
+                template: row[4]
             )
         }
     }

@@ -13,7 +13,7 @@ extension SQLiteStore: JobStore {
 
     package func jobs(_ ids: [JobID]) async throws -> [Job] {
         let clock = self.clock
-        return try await self.read { database in
+        return try await self.read(isShort: ids.count == 1) { database in
             try ids.compactMap { try database.jobRow($0)?.job(in: database, clock: clock) }
         }
     }

@@ -155,7 +155,7 @@ struct GroupStepWriter {
         guard !isInline else { return }
         try self.batch.run(
             job,
-            [batch.pns.number, 0, 0, Int(through), batch.size, Int(delivery.id)]
+            [batch.pns.number, 0, 0, Int(through), batch.size, Int(delivery.id), 0]
         )
     }
 
@@ -238,7 +238,10 @@ extension WriteContext {
         let insert = try RawStatement(BatchTable.insert, in: self.database)
         try insert.run(
             job,
-            [pns.number, batch.page, Int(batch.from), Int(batch.to), batch.size, Int(message)]
+            [
+                pns.number, batch.page, Int(batch.from), Int(batch.to), batch.size, Int(message),
+                Int(batch.template ?? 0),
+            ]
         )
         return MessageID(number: message)
     }

@@ -312,8 +312,8 @@ extension Job.Work {
     /// Whether it is a send that can be fanned out in one step, together with others: to the devices of one tag, or to a few.
     fileprivate var isSmall: Bool {
         guard case .send(let send) = self else { return false }
-        if case .list(let list) = send.audience { return list.count <= SmallSend.maximumDevices }
-        return send.audience.onlyTag != nil
+        if let count = send.audience.listed { return count <= SmallSend.maximumDevices }
+        return send.audience.onlyTag != nil && send.content.kind == .native
     }
 
     /// The services that the work names, as bits; 0 = it names none.
@@ -321,6 +321,7 @@ extension Job.Work {
         switch self {
         case .send(let request): request.platforms.reduce(0) { $0 | $1.bit }
         case .register(.upsert(_, let upsert)), .register(.create(_, let upsert)): upsert.pns.bit
+        case .register(.install(let installation)): installation.parts.reduce(0) { $0 | $1.upsert.pns.bit }
         case .register(.issue), .register(.patch), .register(.delete), .register(.removeUser): 0
         }
     }

@@ -3,7 +3,7 @@ package import PushModel
 package import Store
 import StoreKit
 
-/// The lists of sends that name their devices one by one.
+/// The lists of sends that name their devices one by one, and the calls of those that go to a hub over a wire.
 ///
 /// A list is written with its job and read by ranges of numbers, as registrations are by rows. It goes soon after the job is
 /// final, because a handle lets its reader send to the device.
@@ -47,8 +47,9 @@ enum RecipientTable {
     static let insert =
         "INSERT INTO recipient(job, pns, number, handle, reference, credential) VALUES (?, ?, ?, ?, ?, ?)"
 
-    /// A live registration by its id.
-    static let registration = "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND state = 1"
+    /// A live registration by its id; one for a template is no device.
+    static let registration =
+        "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND state = 1 AND \(RegistrationSlot.isNative)"
 
     /// The sender's name of a device, for its row in `delivery`.
     static let reference = "(SELECT reference FROM recipient WHERE job = ?1 AND pns = ?2 AND number = ?3)"
@@ -121,11 +122,17 @@ extension SQLiteStore {
     }
 
     private static func listed(_ job: NewJob, _ devices: [Recipient]) throws -> ListedJob {
-        guard case .send(let send) = job.work, case .list(let list) = send.audience else {
+        guard case .send(let send) = job.work, send.audience.expression == nil else {
             throw StoreError(.corrupt, "a list of devices for another job than a send to them")
         }
+        guard case .list(let list) = send.audience else { return ListedJob(job: job, recipients: devices) }
         let recipients = send.platforms.isEmpty ? devices : devices.filter { send.platforms.contains($0.pns) }
-        let count = RecipientCount(kind: list.kind, given: list.given, count: recipients.count)
+        let count = RecipientCount(
+            kind: list.kind,
+            given: list.given,
+            count: recipients.count,
+            isAtHub: list.isAtHub
+        )
         return ListedJob(job: job.with(work: .send(send.with(audience: .list(count)))), recipients: recipients)
     }
 
@@ -201,6 +208,6 @@ extension WriteContext {
     /// The registration that a dead handle is pruned from; nil where no registration has it.
     func row(of dead: DeadHandle, _ pns: PushService, app: Int64) throws -> Int64? {
         guard Recipient.place(of: dead.row) != nil else { return dead.row }
-        return try self.registration(with: dead.handle, pns, app: app)
+        return try self.registration(with: dead.handle, RegistrationSlot(pns), app: app)
     }
 }

@@ -221,8 +221,8 @@ extension Database {
         guard let range = try self.jobRange(of: message) else { return [] }
         let rows = try self.all(
             """
-            SELECT job, pns, page, attempt, from_id, to_id, due, retries FROM batch WHERE message = ?1 AND open = 1
-            UNION ALL SELECT sequence, inline_pns, 0, 0, 0, inline_to, NULL, NULL FROM job
+            SELECT job, pns, page, attempt, from_id, to_id, due, retries, template FROM batch WHERE message = ?1 AND open = 1
+            UNION ALL SELECT sequence, inline_pns, 0, 0, 0, inline_to, NULL, NULL, NULL FROM job
                 WHERE sequence BETWEEN ?2 AND ?3 AND message = ?1 AND \(BatchTable.isInline)
             ORDER BY 1, 2, 3, 4
             """,
@@ -259,6 +259,7 @@ private struct DuePageRow {
     let to: Int64
     let due: Int64?
     let retries: Data?
+    let template: Int64?
 
     init(_ row: Row) {
         self.job = row[0]
@@ -267,6 +268,7 @@ private struct DuePageRow {
         (self.from, self.to) = (row[4], row[5])
         self.due = row[6]
         self.retries = row[7]
+        self.template = row[8]
     }
 
     func batch(job: Job, request: SendRequest, now: Int64) throws -> DueBatch {
@@ -280,7 +282,8 @@ private struct DuePageRow {
             to: self.to,
             retries: retries.map {
                 RetryDevice(row: $0.row, tries: $0.tries, wait: max(.zero, $0.wait - overdue))
-            }
+            },
+            template: self.template
         )
     }
 }
@@ -293,7 +296,8 @@ extension DueBatch {
             request: request,
             from: self.from,
             to: self.to,
-            retries: self.retries
+            retries: self.retries,
+            template: self.template
         )
     }
 }

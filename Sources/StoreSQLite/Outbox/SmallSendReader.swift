@@ -8,11 +8,11 @@ struct SmallSendReader {
     static let query = TagQuery(
         ofNumber: """
             SELECT t.pns, t.row, r.handle, r.credential FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
-            WHERE t.tag = ?1 AND t.row <= ?3 ORDER BY t.pns, t.row LIMIT ?4
+            WHERE t.tag = ?1 AND t.\(RegistrationSlot.isNative) AND t.row <= ?3 ORDER BY t.pns, t.row LIMIT ?4
             """,
         ofUser: """
             SELECT pns, row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND state = 1
-            AND row <= ?3 ORDER BY pns, row LIMIT ?4
+            AND \(RegistrationSlot.isNative) AND row <= ?3 ORDER BY pns, row LIMIT ?4
             """
     )
 
@@ -98,14 +98,15 @@ struct SmallSendReader {
     }
 
     private func audience(of request: SendRequest, job: Int64) throws -> SmallSend.Audience {
-        if case .list(let list) = request.audience {
-            guard list.count <= SmallSend.maximumDevices else { return .large }
+        if let count = request.audience.listed {
+            guard count <= SmallSend.maximumDevices else { return .large }
             self.recipients.reset()
             try self.recipients.bind(job, at: 1)
             defer { self.recipients.reset() }
             return try self.audience(read: self.recipients, platforms: request.platforms)
         }
-        guard let only = request.audience.onlyTag else { return .large }
+        // Its devices differ in what they get: they go page by page.
+        guard request.content.kind == .native, let only = request.audience.onlyTag else { return .large }
         guard let tag = try self.tags.find(only) else { return .all([]) }
         let devices = try self.devices.start(tag, self.through, Int64(SmallSend.maximumDevices + 1))
         defer { devices.reset() }

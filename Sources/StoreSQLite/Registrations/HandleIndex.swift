@@ -6,7 +6,7 @@ import StoreKit
 
 /// The live registration of a handle (decision 20): an entry for each, found by the handle's digest.
 ///
-/// No two live registrations of an app and service have the same handle. Handles with equal digests have positions 0,
+/// No two live registrations of an app and slot have the same handle. Handles with equal digests have positions 0,
 /// 1, 2 … without a gap, so that a free position ends a search.
 enum HandleIndex {
     /// A registration and the number of its handle.
@@ -18,7 +18,10 @@ enum HandleIndex {
     static let insert = "INSERT INTO handle_index(digest, position, row) VALUES (?, ?, ?)"
     /// A query for the live registration of a handle: by digest, and by the handle itself, because others may share the
     /// digest.
-    static func find(_ columns: String) -> String {
+    static func find(_ columns: String) -> String { "\(self.findAll(columns)) AND r.template_name IS ?5" }
+
+    /// The same for all templates.
+    static func findAll(_ columns: String) -> String {
         """
         SELECT \(columns) FROM handle_index AS h CROSS JOIN registration AS r ON r.row = h.row
         WHERE h.digest = ?1 AND r.handle = ?2 AND r.pns = ?3 AND r.app = ?4 AND r.state = 1
@@ -81,7 +84,8 @@ extension HandleIndex {
             CROSS JOIN handle_index AS b ON b.digest = a.digest AND (b.position = 0 OR b.position < a.position)
             CROSS JOIN registration AS one ON one.row = a.row
             CROSS JOIN registration AS other ON other.row = b.row
-            WHERE a.position <> 0 AND one.handle = other.handle AND one.pns = other.pns AND one.app = other.app LIMIT ?
+            WHERE a.position <> 0 AND one.handle = other.handle AND one.pns = other.pns AND one.app = other.app
+                AND one.template_name IS other.template_name LIMIT ?
             """,
             [SQLiteStore.mostFaults]
         ) { "registration \($0[0] as String): it has the same handle as \($0[1] as String)" }
@@ -98,21 +102,29 @@ extension Database {
 
 extension WriteContext {
     /// The live registration that has a handle.
-    func registration(with handle: Handle, _ pns: PushService, app: Int64) throws -> Int64? {
-        let number = self.digest.number(of: handle, pns.number, app: app)
-        return try self.database.first(HandleIndex.find("r.row"), [number, handle.text, pns.number, app]) {
-            $0[0] as Int64
-        }
+    func registration(with handle: Handle, _ slot: RegistrationSlot, app: Int64) throws -> Int64? {
+        let number = self.digest.number(of: handle, slot.number, app: app)
+        return try self.database.first(
+            HandleIndex.find("r.row"),
+            [number, handle.text, slot.number, app, slot.template]
+        ) { $0[0] as Int64 }
+    }
+
+    /// The live registrations of a handle for templates.
+    func templates(of handle: Handle, _ pns: PushService, app: Int64) throws -> [Int64] {
+        let slot = RegistrationSlot.number(pns, .template)
+        let number = self.digest.number(of: handle, slot, app: app)
+        return try self.database.all(HandleIndex.findAll("r.row"), [number, handle.text, slot, app]) { $0[0] as Int64 }
     }
 
     /// Assigns an unassigned handle to a live registration.
-    func addHandle(_ handle: Handle, _ pns: PushService, app: Int64, by row: Int64) throws {
-        try self.database.run(HandleIndex.add, [self.digest.number(of: handle, pns.number, app: app), row])
+    func addHandle(_ handle: Handle, _ slot: RegistrationSlot, app: Int64, by row: Int64) throws {
+        try self.database.run(HandleIndex.add, [self.digest.number(of: handle, slot.number, app: app), row])
     }
 
     /// Takes its handle from a registration that is not live any more, or has another now.
-    func removeHandle(_ handle: Handle, _ pns: PushService, app: Int64, by row: Int64) throws {
-        let number = self.digest.number(of: handle, pns.number, app: app)
+    func removeHandle(_ handle: Handle, _ slot: RegistrationSlot, app: Int64, by row: Int64) throws {
+        let number = self.digest.number(of: handle, slot.number, app: app)
         let position = try self.database.first(
             "DELETE FROM handle_index WHERE digest = ? AND row = ? RETURNING position",
             [number, row]

@@ -19,7 +19,7 @@ struct RegistrationChange {
     /// On whose word it is made.
     var authority = RegistrationDecision.Authority.owner
 
-    private var database: Database { self.context.database }
+    var database: Database { self.context.database }
     private var wall: Int64 { self.context.wall.milliseconds }
     private var decision: RegistrationDecision {
         RegistrationDecision(sequence: self.sequence, user: self.user, authority: self.authority)
@@ -29,7 +29,7 @@ struct RegistrationChange {
         // The candidate is unique to this change: if it exists, the change was applied before.
         if try self.row(candidate) != nil { return .issued(candidate) }
         let registrations = try handles.flatMap { handle in
-            try PushService.allCases.compactMap { try self.registration(with: handle, $0) }
+            try PushService.allCases.compactMap { try self.registration(with: handle, RegistrationSlot($0)) }
         }.sorted { $0.row < $1.row }
         // An id that may never be used is not stored: the first put creates it.
         guard let kept = registrations.first else { return .issued(candidate) }
@@ -44,16 +44,17 @@ struct RegistrationChange {
 
     func create(_ candidate: RegistrationID, _ upsert: RegisterRequest.Upsert) throws -> RegisterResult {
         // Where the candidate stands, the change was done before.
-        let current = try self.row(candidate) ?? self.registration(with: upsert.handle, upsert.pns)
+        let current = try self.row(candidate) ?? self.registration(with: upsert.handle, RegistrationSlot(upsert))
         let id = current?.id ?? candidate
-        // Of a registration that is there, nothing comes but that it is changed, or was by a later change.
-        _ = try self.upsert(id, upsert)
+        // Of a registration that is there, nothing else comes but that it is changed, or was by a later change.
+        if case .refused(let reason) = try self.upsert(id, upsert) { return .refused(reason) }
         return .issued(id)
     }
 
     func upsert(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert) throws -> RegisterResult {
         let row = try self.row(id)
-        let hasSameHandle = row?.handle == upsert.handle && row?.pns == upsert.pns
+        let slot = RegistrationSlot(upsert)
+        let hasSameHandle = row?.handle == upsert.handle && row?.slot == slot
         if let row {
             switch self.decision.upsert(at: row.status, hasSameHandle: hasSameHandle) {
             case .apply: break
@@ -69,18 +70,24 @@ struct RegistrationChange {
             try self.passOver(upsert, of: id)
             return .superseded
         }
+        if let refusal = try self.refusal(of: upsert, hasHandle: hasSameHandle && row?.state == .live) {
+            return refusal
+        }
         if let row {
             if !hasSameHandle { try self.release(row) }
             try self.removeFromAudiences(row)
+            if hasSameHandle, let former = row.user, former != self.user {
+                try self.endTemplates(of: row, user: former)
+            }
         }
         let hasHandle = hasSameHandle && row?.state == .live
         let reason = try self.claim(upsert, for: id, hasHandle: hasHandle)
         let number = try self.write(upsert, to: row?.row, id, endedBy: reason)
         if reason == nil {
-            if !hasHandle { try self.context.addHandle(upsert.handle, upsert.pns, app: self.app, by: number) }
-            if row?.state != .live || row?.user != self.user { try self.endOldest() }
+            if !hasHandle { try self.context.addHandle(upsert.handle, slot, app: self.app, by: number) }
+            if row?.state != .live || row?.user != self.user { try self.endOldest(slot) }
         } else if hasHandle {
-            try self.context.removeHandle(upsert.handle, upsert.pns, app: self.app, by: number)
+            try self.context.removeHandle(upsert.handle, slot, app: self.app, by: number)
         }
         if row == nil { try self.forgetOldest() }
         return .done
@@ -95,9 +102,9 @@ struct RegistrationChange {
         for id: RegistrationID,
         hasHandle: Bool
     ) throws -> String? {
-        let current = hasHandle ? nil : try self.registration(with: upsert.handle, upsert.pns)
+        let current = hasHandle ? nil : try self.registration(with: upsert.handle, RegistrationSlot(upsert))
         if let current, current.version > self.sequence { return Self.replaced(by: current.id) }
-        if try self.context.isClaimed(upsert.handle, upsert.pns, app: self.app, after: self.sequence) {
+        if try self.context.isClaimed(upsert.handle, RegistrationSlot(upsert), app: self.app, after: self.sequence) {
             return "its handle went to a later registration, which has ended"
         }
         if let current { try self.replace(current, by: id) }
@@ -106,35 +113,39 @@ struct RegistrationChange {
 
     /// Takes a handle from those that had it before a change that comes too late for its own registration.
     private func passOver(_ upsert: RegisterRequest.Upsert, of id: RegistrationID) throws {
-        if let current = try self.registration(with: upsert.handle, upsert.pns), current.id != id,
+        let slot = RegistrationSlot(upsert)
+        if let current = try self.registration(with: upsert.handle, slot), current.id != id,
             current.version < self.sequence
         {
             try self.replace(current, by: id)
         }
-        try self.context.release(upsert.handle, upsert.pns, app: self.app, version: self.sequence)
+        try self.context.release(upsert.handle, slot, app: self.app, version: self.sequence)
     }
 
     /// The live registration that has a handle.
-    private func registration(with handle: Handle, _ pns: PushService) throws -> RegistrationRow? {
-        guard let row = try self.context.registration(with: handle, pns, app: self.app) else { return nil }
-        return try self.database.first(
+    func registration(with handle: Handle, _ slot: RegistrationSlot) throws -> RegistrationRow? {
+        try self.context.registration(with: handle, slot, app: self.app).flatMap { try self.row(number: $0) }
+    }
+
+    func row(number: Int64) throws -> RegistrationRow? {
+        try self.database.first(
             "SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE registration.row = ?",
-            [row],
+            [number],
             read: RegistrationRow.init
         )
     }
 
     /// Takes a registration from the audiences that it was in; its row is still to be changed.
     private func removeFromAudiences(_ row: RegistrationRow) throws {
-        guard let pns = row.pns else { return }
-        try self.database.removeFromAudiences(row.row, pns, row.tags)
+        guard let slot = row.slot else { return }
+        try self.database.removeFromAudiences(row.row, slot, row.tags)
     }
 
     /// Notes that a live registration loses its handle.
     private func release(_ row: RegistrationRow) throws {
-        guard row.state == .live, let handle = row.handle, let pns = row.pns else { return }
-        try self.context.removeHandle(handle, pns, app: self.app, by: row.row)
-        try self.context.release(handle, pns, app: self.app, version: row.version)
+        guard row.state == .live, let handle = row.handle, let slot = row.slot else { return }
+        try self.context.removeHandle(handle, slot, app: self.app, by: row.row)
+        try self.context.release(handle, slot, app: self.app, version: row.version)
     }
 
     /// Changes the tags and the credential of a live registration, and nothing else: neither its version nor when it was updated.
@@ -146,11 +157,11 @@ struct RegistrationChange {
         guard row.state != .deleted else { return .gone }
         // What came later replaced all tags.
         guard row.version < self.sequence else { return .superseded }
-        guard row.state == .live, let pns = row.pns else {
+        guard row.state == .live, let slot = row.slot else {
             return .refused("it is \(row.state.rawValue), not live: register the device again")
         }
-        if let choice = patch.credential, !choice.services.contains(pns) {
-            return .refused("the app declares no \(pns.rawValue) credential \"\(choice.name)\"")
+        if let choice = patch.credential, !choice.services.contains(slot.pns) {
+            return .refused("the app declares no \(slot.pns.rawValue) credential \"\(choice.name)\"")
         }
         let tagFinder = try TagFinder(self.database, app: self.app)
         let removed = try patch.remove.compactMap { try tagFinder.find($0) }
@@ -162,13 +173,13 @@ struct RegistrationChange {
             return .refused("a registration has at most \(Registration.maximumTags) tags")
         }
         let tags = TagList(Set(kept).union(try self.numbers(of: patch.add)).sorted())
-        try self.database.removeFromAudiences(row.row, pns, row.tags)
+        try self.database.removeFromAudiences(row.row, slot, row.tags)
         let credential = patch.credential?.name ?? row.credential
         try self.database.run(
             "UPDATE registration SET tags = ?, credential = ? WHERE row = ?",
-            [tags.text, self.database.ensureNumber(of: credential, pns, app: self.app), row.row]
+            [tags.text, self.database.ensureNumber(of: credential, slot.pns, app: self.app), row.row]
         )
-        try self.database.addToAudiences(row.row, pns, tags)
+        try self.database.addToAudiences(row.row, slot, tags)
         return .done
     }
 
@@ -191,12 +202,12 @@ struct RegistrationChange {
         }
     }
 
-    private func delete(_ row: RegistrationRow, version: Int64) throws {
+    func delete(_ row: RegistrationRow, version: Int64) throws {
         try self.release(row)
         try self.database.run(
             """
             UPDATE registration SET state = ?, version = ?, updated = ?, handle = NULL, expires = NULL, ended_at = ?,
-                ended_reason = ?, tags = NULL WHERE row = ?
+                ended_reason = ?, tags = NULL, template = NULL WHERE row = ?
             """,
             [
                 Registration.State.deleted.number, version, self.wall, self.wall,
@@ -227,6 +238,8 @@ struct RegistrationChange {
 
     /// Takes a registration's handle from it.
     private func replace(_ current: RegistrationRow, by id: RegistrationID) throws {
+        // The device begins anew: what its templates were for goes with what it was.
+        try self.endTemplates(of: current)
         try self.context.end(current.row, as: .replaced, reason: Self.replaced(by: id), where: "1", [])
     }
 
@@ -246,6 +259,8 @@ struct RegistrationChange {
         endedBy reason: String?
     ) throws -> Int64 {
         let state: Registration.State = reason == nil ? .live : .replaced
+        let slot = RegistrationSlot(upsert)
+        let template = state == .live ? try self.database.ensureNumber(of: upsert.template, app: self.app) : nil
         let tags = TagList(state == .live ? try self.numbers(of: upsert.tags) : [])
         let credential = try self.database.ensureNumber(
             of: upsert.credential ?? .default,
@@ -253,16 +268,17 @@ struct RegistrationChange {
             app: self.app
         )
         let values: StatementArguments = [
-            upsert.pns.number, credential, upsert.handle.text, self.user?.key, self.user?.shown, state.number,
+            slot.number, credential, upsert.handle.text, self.user?.key, self.user?.shown, state.number,
             self.sequence,
             self.wall, self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text,
+            template, slot.template,
         ]
         let number: Int64
         if let row {
             try self.database.run(
                 """
                 UPDATE registration SET pns = ?, credential = ?, handle = ?, user = ?, user_shown = ?, state = ?, version = ?,
-                    updated = ?, expires = ?, ended_at = ?, ended_reason = ?, tags = ? WHERE row = ?
+                    updated = ?, expires = ?, ended_at = ?, ended_reason = ?, tags = ?, template = ?, template_name = ? WHERE row = ?
                 """,
                 values + [row]
             )
@@ -271,14 +287,14 @@ struct RegistrationChange {
             try self.database.run(
                 """
                 INSERT INTO registration(pns, credential, handle, user, user_shown, state, version, updated, expires, ended_at,
-                    ended_reason, tags, app, id)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    ended_reason, tags, template, template_name, app, id)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 values + [self.app, id.text]
             )
             number = self.database.lastInsertedRowID
         }
-        try self.database.addToAudiences(number, upsert.pns, tags)
+        try self.database.addToAudiences(number, slot, tags)
         return number
     }
 
@@ -294,10 +310,13 @@ extension RegistrationChange {
     /// Whether the job of a registration's last change, and so all before it, can change nothing any more; `?` is the store's time.
     static let isFinal = "NOT EXISTS (SELECT 1 FROM job WHERE job.sequence = registration.version AND job.ends > ?)"
 
-    static let hasMore = "SELECT 1 FROM registration WHERE app = ? AND user = ? AND state = 1 LIMIT 1 OFFSET ?"
+    static let hasMore = """
+        SELECT 1 FROM registration WHERE app = ? AND user = ? AND state = 1 AND pns BETWEEN ? AND ? LIMIT 1 OFFSET ?
+        """
     /// With a limit: an import may have given the user any number.
     static let oldest = """
-        SELECT row FROM (SELECT row, version FROM registration WHERE app = ? AND user = ? AND state = 1 LIMIT ?)
+        SELECT row FROM (SELECT row, version FROM registration WHERE app = ? AND user = ? AND state = 1
+            AND pns BETWEEN ? AND ? LIMIT ?)
         ORDER BY version, row LIMIT 1
         """
     static let hasMorePast = """
@@ -309,11 +328,17 @@ extension RegistrationChange {
 
     /// Ends the registration of the user that was changed longest ago, where there is now one more than may be.
     ///
-    /// By their changes' order, which no clock can turn round.
-    private func endOldest() throws {
-        guard let user = self.user?.key, let most = self.most,
-            try self.database.exists(Self.hasMore, [self.app, user, most]),
-            let row = try self.database.first(Self.oldest, [self.app, user, most + 1], read: { $0[0] as Int64 })
+    /// By their changes' order, which no clock can turn round. For templates there may be as many as all devices may have.
+    private func endOldest(_ slot: RegistrationSlot) throws {
+        guard let user = self.user?.key, let devices = self.most else { return }
+        let most = slot.kind == .native ? devices : devices * DeviceTemplate.maximumCount
+        let (first, last) = slot.numbers
+        guard try self.database.exists(Self.hasMore, [self.app, user, first, last, most]),
+            let row = try self.database.first(
+                Self.oldest,
+                [self.app, user, first, last, most + 1],
+                read: { $0[0] as Int64 }
+            )
         else { return }
         let reason = "its user has more than the \(most) live registrations allowed, and this was the oldest"
         try self.context.end(row, as: .replaced, reason: reason, where: "1", [])

@@ -188,7 +188,7 @@ struct RegistrationImport {
         if try self.isLate(row) { return .superseded }
         guard let current = try self.statements.current(for: row, numbered.digest) else {
             let number = try self.statements.insert(row, id: self.id(of: row), tags: tags)
-            try self.context.addHandle(row.handle, row.pns, app: self.app, by: number)
+            try self.context.addHandle(row.handle, RegistrationSlot(row.pns), app: self.app, by: number)
             try self.statements.addTags(tags.numbers.map { ($0, Int64(row.pns.number), number) })
             return .created
         }
@@ -226,7 +226,9 @@ struct RegistrationImport {
     /// Whether the row's handle went to a later registration, which has ended, or its id was deleted later.
     private func isLate(_ row: ImportedRegistration) throws -> Bool {
         guard self.mayBeLate else { return false }
-        if try self.context.isClaimed(row.handle, row.pns, app: self.app, after: self.sequence) { return true }
+        if try self.context.isClaimed(row.handle, RegistrationSlot(row.pns), app: self.app, after: self.sequence) {
+            return true
+        }
         guard let id = row.id else { return false }
         return try self.context.deletion(of: id, by: row.user, app: self.app, after: self.sequence) != nil
     }

@@ -43,33 +43,39 @@ struct RegistrationRanges {
         self.ranges.isEmpty ? nil : (self.ranges.joined(separator: " UNION ALL "), self.arguments)
     }
 
+    /// The numbers of the services and kinds that are asked for.
+    private var slots: [Int] {
+        (self.query.pns.map { [$0] } ?? PushService.allCases).flatMap { pns in
+            self.query.kinds.map { RegistrationSlot.number(pns, $0) }
+        }
+    }
+
     private mutating func add(_ source: String, _ values: StatementArguments) {
         self.ranges.append("SELECT row FROM (SELECT row FROM \(source) AND row > ? ORDER BY row LIMIT ?)")
         self.arguments += values
         self.arguments += [self.after, self.limit]
     }
 
-    /// A range for each registration that has one of the handles: of each service there is one at most.
+    /// A range for each registration that has one of the handles: of each service one, and one for each template.
     private mutating func addHolders(_ digest: HandleDigest, in database: Database) throws {
         guard let handles = self.query.handles, let (user, number) = self.userAndTag else { return }
-        for pns in self.query.pns.map({ [$0] }) ?? PushService.allCases {
+        for slot in self.slots {
             for handle in handles {
-                let key = digest.number(of: handle, pns.number, app: self.app)
-                let values: StatementArguments = [key, handle.text, pns.number, self.app]
-                guard let row = try database.first(HandleIndex.find("r.row"), values, read: { $0[0] as Int64 }) else {
-                    continue
+                let key = digest.number(of: handle, slot, app: self.app)
+                let values: StatementArguments = [key, handle.text, slot, self.app]
+                for row in try database.all(HandleIndex.findAll("r.row"), values, read: { $0[0] as Int64 }) {
+                    var source = "registration WHERE row = ?"
+                    var arguments: StatementArguments = [row]
+                    if let user {
+                        source += " AND user = ?"
+                        arguments += [user]
+                    }
+                    if let number {
+                        source += " AND \(Self.hasTag(slot))"
+                        arguments += [number]
+                    }
+                    self.add(source, arguments)
                 }
-                var source = "registration WHERE row = ?"
-                var arguments: StatementArguments = [row]
-                if let user {
-                    source += " AND user = ?"
-                    arguments += [user]
-                }
-                if let number {
-                    source += " AND \(Self.hasTag(pns))"
-                    arguments += [number]
-                }
-                self.add(source, arguments)
             }
         }
     }
@@ -84,21 +90,21 @@ struct RegistrationRanges {
         }
     }
 
-    /// A condition on rows of `registration` of that service; `?` is the tag's number.
-    private static func hasTag(_ pns: PushService) -> String {
-        "EXISTS (SELECT 1 FROM tagged AS t WHERE t.tag = ? AND t.pns = \(pns.number) AND t.row = registration.row)"
+    /// A condition on rows of `registration` of that slot; `?` is the tag's number.
+    private static func hasTag(_ slot: Int) -> String {
+        "EXISTS (SELECT 1 FROM tagged AS t WHERE t.tag = ? AND t.pns = \(slot) AND t.row = registration.row)"
     }
 
-    /// A range for each service, for the indexes have the service before the row.
+    /// A range for each service and kind, for the indexes have the service before the row.
     private mutating func addLive() {
         guard let (user, number) = self.userAndTag else { return }
-        for pns in self.query.pns.map({ [$0] }) ?? PushService.allCases {
-            let source = "registration WHERE app = ? AND state = 1 AND pns = \(pns.number)"
+        for slot in self.slots {
+            let source = "registration WHERE app = ? AND state = 1 AND pns = \(slot)"
             switch (user, number) {
             case (let user?, let number?):
-                self.add("\(source) AND user = ? AND \(Self.hasTag(pns))", [self.app, user, number])
+                self.add("\(source) AND user = ? AND \(Self.hasTag(slot))", [self.app, user, number])
             case (let user?, nil): self.add("\(source) AND user = ?", [self.app, user])
-            case (nil, let number?): self.add("tagged WHERE tag = ? AND pns = \(pns.number)", [number])
+            case (nil, let number?): self.add("tagged WHERE tag = ? AND pns = \(slot)", [number])
             case (nil, nil): self.add(source, [self.app])
             }
         }
@@ -107,7 +113,8 @@ struct RegistrationRanges {
     /// Registrations that are not live; deleted ones only on request.
     private mutating func addEnded() {
         // The indexes are partial: `state <> 1` selects them.
-        let service = self.query.pns.map { " AND pns = \($0.number)" } ?? ""
+        let known = "pns IN (\(self.slots.map(String.init).joined(separator: ", ")))"
+        let service = self.query.pns == nil ? " AND (\(known) OR pns IS NULL)" : " AND \(known)"
         let source = "registration WHERE app = ? AND state <> 1\(service)"
         if let user = self.query.user?.key {
             let state = self.query.state.map { "= \($0.number)" } ?? "<> \(Registration.State.deleted.number)"

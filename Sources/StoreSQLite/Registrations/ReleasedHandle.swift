@@ -10,8 +10,9 @@ enum ReleasedHandle {
     /// How long it is remembered, in milliseconds: twice as long as a register job lives, so that none that is older can come.
     static let life: Int64 = 2 * 86_400_000
 
-    static func digest(_ handle: Handle) -> Data {
-        Data(SHA256.hash(data: Data(handle.text.utf8)).prefix(16))
+    static func digest(_ handle: Handle, _ slot: RegistrationSlot) -> Data {
+        let name = slot.template.map { "\0\($0)" } ?? ""
+        return Data(SHA256.hash(data: Data((handle.text + name).utf8)).prefix(16))
     }
 }
 
@@ -20,26 +21,26 @@ extension WriteContext {
     ///
     /// - Parameters:
     ///   - handle: The handle.
-    ///   - pns: Its service.
+    ///   - slot: What it was for.
     ///   - app: The app's number.
     ///   - version: The sequence of the change that claimed it, not of the one that ends it: a claim between the two is
     ///     valid.
     /// - Throws: SQLite's error.
-    func release(_ handle: Handle, _ pns: PushService, app: Int64, version: Int64) throws {
+    func release(_ handle: Handle, _ slot: RegistrationSlot, app: Int64, version: Int64) throws {
         try self.database.run(
             """
             INSERT INTO released_handle(app, pns, handle, version, at) VALUES (?, ?, ?, ?, ?)
             ON CONFLICT (app, pns, handle) DO UPDATE SET version = max(version, excluded.version), at = excluded.at
             """,
-            [app, pns.number, ReleasedHandle.digest(handle), version, self.now]
+            [app, slot.number, ReleasedHandle.digest(handle, slot), version, self.now]
         )
     }
 
     /// Whether a later change claimed a handle that was released since.
-    func isClaimed(_ handle: Handle, _ pns: PushService, app: Int64, after sequence: Int64) throws -> Bool {
+    func isClaimed(_ handle: Handle, _ slot: RegistrationSlot, app: Int64, after sequence: Int64) throws -> Bool {
         try self.database.exists(
             "SELECT 1 FROM released_handle WHERE app = ? AND pns = ? AND handle = ? AND version > ?",
-            [app, pns.number, ReleasedHandle.digest(handle), sequence]
+            [app, slot.number, ReleasedHandle.digest(handle, slot), sequence]
         )
     }
 

@@ -44,6 +44,8 @@ extension SQLiteStore: RegistrationStore {
             case .delete(let id): return try change.delete(id)
             case .create(let candidate, let upsert):
                 return try context.applyOnce(sequence) { try change.create(candidate, upsert) }
+            case .install(let installation):
+                return try context.applyOnce(sequence) { try change.install(installation) }
             case .patch(let id, let patch): return try context.applyOnce(sequence) { try change.patch(id, patch) }
             case .removeUser: throw StoreError(.corrupt, "a removal is done in parts")
             }
@@ -170,24 +172,24 @@ extension WriteContext {
     ) throws {
         let ended = try self.database.first(
             """
-            UPDATE registration SET state = ?, ended_at = ?, ended_reason = ? WHERE row = ? AND state = 1 AND \(condition)
-            RETURNING app, pns, handle, version, tags
+            UPDATE registration SET state = ?, ended_at = ?, ended_reason = ?, template = NULL
+            WHERE row = ? AND state = 1 AND \(condition) RETURNING app, pns, handle, version, tags, template_name
             """,
             [state.number, self.wall.milliseconds, reason, row] + arguments
         ) {
             (
-                app: $0[0] as Int64, pns: try ($0[1] as Int?).map { try PushService(stored: $0) },
+                app: $0[0] as Int64, slot: try RegistrationSlot.stored($0[1], $0[5]),
                 handle: ($0[2] as String?).map(Handle.init(stored:)), version: $0[3] as Int64,
                 tags: try TagList(stored: $0[4])
             )
         }
-        guard let ended, let pns = ended.pns else { return }
+        guard let ended, let slot = ended.slot else { return }
         if let handle = ended.handle {
-            try self.removeHandle(handle, pns, app: ended.app, by: row)
-            try self.release(handle, pns, app: ended.app, version: ended.version)
+            try self.removeHandle(handle, slot, app: ended.app, by: row)
+            try self.release(handle, slot, app: ended.app, version: ended.version)
         }
         guard ended.tags != TagList([]) else { return }
-        try self.database.removeFromAudiences(row, pns, ended.tags)
+        try self.database.removeFromAudiences(row, slot, ended.tags)
         try self.database.run("UPDATE registration SET tags = NULL WHERE row = ?", [row])
     }
 }
@@ -198,14 +200,16 @@ struct RegistrationRow {
         registration.row, registration.id, app.name, registration.pns, registration.handle, registration.user,
         registration.state, registration.version, registration.updated, registration.expires, registration.ended_at,
         registration.ended_reason, registration.tags, registration.user_shown,
-        (SELECT name FROM credential WHERE credential.number = registration.credential)
+        (SELECT name FROM credential WHERE credential.number = registration.credential), registration.template_name,
+        (SELECT content FROM template WHERE template.number = registration.template)
         """
     static let source = "registration JOIN app ON app.number = registration.app"
 
     let row: Int64
     let id: RegistrationID
     let app: AppID
-    let pns: PushService?
+    /// nil = its handle was never said.
+    let slot: RegistrationSlot?
     let handle: Handle?
     let credential: CredentialName
     let user: UserName?
@@ -216,12 +220,14 @@ struct RegistrationRow {
     let ended: Registration.Ended?
     /// Of a live registration, without its user's own.
     let tags: TagList
+    /// Of a live registration for one.
+    let template: DeviceTemplate.Content?
 
     init(_ row: Row) throws {
         self.row = row[0]
         self.id = try RegistrationID(stored: row[1])
         self.app = try AppID(stored: row[2])
-        self.pns = try (row[3] as Int?).map { try PushService(stored: $0) }
+        self.slot = try RegistrationSlot.stored(row[3], row[15])
         self.handle = (row[4] as String?).map(Handle.init(stored:))
         self.user = try (row[5] as String?).map { try UserName(stored: $0, shown: row[13]) }
         self.state = try Registration.State(number: row[6])
@@ -233,6 +239,7 @@ struct RegistrationRow {
         }
         self.tags = try TagList(stored: row[12])
         self.credential = try (row[14] as String?).map { try CredentialName(stored: $0) } ?? .default
+        self.template = try (row[16] as String?).map { try StoredJSON.value(DeviceTemplate.Content.self, from: $0) }
     }
 
     /// The registration's properties that a decision depends on.
@@ -252,14 +259,17 @@ struct RegistrationRow {
             id: self.id,
             app: self.app,
             user: self.user,
-            pns: self.pns,
+            pns: self.slot?.pns,
             handle: self.handle,
             credential: self.credential,
             tags: tags.sorted(),
             state: self.state,
             updated: self.updated,
             expires: self.expires,
-            ended: self.ended
+            ended: self.ended,
+            template: self.slot?.template.flatMap { name in
+                self.template.map { DeviceTemplate(name: name, content: $0) }
+            }
         )
     }
 }

@@ -1,4 +1,5 @@
 import HubWire
+import Payloads
 import PushModel
 
 /// A parser of the wire, and what must hold for whatever it reads.

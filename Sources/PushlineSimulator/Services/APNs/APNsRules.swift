@@ -134,16 +134,19 @@ struct APNsRules: Sendable {
 
     private static func payloadFault(_ request: InboundRequest, on connection: ConnectionMemory) -> String? {
         if request.bodySize == 0 { return "PayloadEmpty" }
-        let isVoIP = request["apns-push-type"] == "voip"
-        if request.bodySize > (isVoIP ? 5120 : 4096) { return "PayloadTooLarge" }
-        if connection.lastGoodBody == request.body { return nil }
+        let type = request["apns-push-type"] ?? ""
+        if request.bodySize > (type == "voip" ? 5120 : 4096) { return "PayloadTooLarge" }
+        // What is good for an alert may be none for a Live Activity.
+        let isLiveActivity = type == "liveactivity"
+        if !isLiveActivity, connection.lastGoodBody == request.body { return nil }
         let data = Data(request.body.readableBytesView)
         guard let root = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any], !root.isEmpty else {
             return "PayloadEmpty"
         }
         // Types of PushKit and MDM have members of their own.
-        if Self.withoutAPS.contains(request["apns-push-type"] ?? "") { return nil }
-        guard root["aps"] is [String: Any] else { return "PayloadEmpty" }
+        if Self.withoutAPS.contains(type) { return nil }
+        guard let aps = root["aps"] as? [String: Any] else { return "PayloadEmpty" }
+        if isLiveActivity, !LiveActivityRules.fits(aps) { return "InvalidPushType" }
         connection.lastGoodBody = request.body
         return nil
     }

@@ -50,6 +50,7 @@ struct FCMRules: Sendable {
             let limit = message["topic"] != nil || message["condition"] != nil ? 2048 : 4096
             try Self.checkData(message["data"], at: "message.data")
             if let android = message["android"] { try Self.checkAndroid(android) }
+            if let fault = FCMFieldRules.fault(in: message) { throw Self.bad(fault.message, field: fault.field) }
             if Self.size(of: message) > limit {
                 throw Self.bad("Message is too big.", field: "message")
             }

@@ -76,6 +76,9 @@ struct WebPushResponder: Responder {
     }
 
     private static func refuse(_ status: Int, _ reason: String) -> Answer {
-        .json(status, JSONValue.members(["reason": .string(reason)]).compactText)
+        var answer = Answer.json(status, JSONValue.members(["reason": .string(reason)]).compactText)
+        // A redirect leads to another browser, which would show who follows it.
+        if (300..<400).contains(status) { answer.add("location", SimulatedBrowsers.path + "elsewhere") }
+        return answer
     }
 }

@@ -1,0 +1,51 @@
+"""Connections that read the events of a job, as pages do that show it."""
+
+import selectors
+import socket
+import threading
+import time
+
+from processes import Failure
+
+
+class Watchers:
+    """Reads on a thread of its own, until the server has ended all of them."""
+
+    def __init__(self, api, job, count):
+        self.seen = 0
+        self.selector = selectors.DefaultSelector()
+        request = (
+            f"GET /api/jobs/{job}/events HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            f"Authorization: Bearer {api.key}\r\n\r\n"
+        ).encode()
+        for _ in range(count):
+            connection = socket.create_connection(("127.0.0.1", api.port), timeout=10)
+            connection.sendall(request)
+            connection.setblocking(False)
+            self.selector.register(connection, selectors.EVENT_READ)
+        self.count = count
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self):
+        while self.selector.get_map():
+            for key, _ in self.selector.select():
+                data = key.fileobj.recv(65536)
+                self.seen += data.count(b"event: job")
+                if not data:
+                    self.selector.unregister(key.fileobj)
+                    key.fileobj.close()
+
+    def wait_until_all_are_told(self):
+        end = time.monotonic() + 30
+        while self.seen < self.count:
+            if time.monotonic() > end:
+                raise Failure(f"{self.seen} of {self.count} watchers were told of the job within 30 s")
+            time.sleep(0.01)
+
+    def wait_until_ended(self):
+        """Returns how many events they have read."""
+        self.thread.join(30)
+        if self.thread.is_alive():
+            raise Failure("watchers are not sent away by the job's end")
+        return self.seen

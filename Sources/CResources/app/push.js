@@ -1,0 +1,52 @@
+// The browser's subscription: what a device token is to a phone's app.
+
+import { configuration, url } from "./api.js";
+import { language } from "./texts.js";
+
+/** For how long a push service may leave us without an answer, in milliseconds: where none is reachable, some browsers wait for ever. */
+const patience = 20_000;
+
+export const isSupported = () => "serviceWorker" in navigator && "PushManager" in window && "Notification" in window;
+
+// The one use of the policy: nothing else on this page becomes a script.
+const policy = window.trustedTypes?.createPolicy("pushline", {
+  createScriptURL(address) {
+    const worker = new URL(address, location.href);
+    if (worker.origin === location.origin && worker.pathname === new URL("sw.js", location.href).pathname) return worker.href;
+    throw new TypeError(`${address} is not this page's service worker`);
+  },
+});
+
+/** The worker is told where the API is and which language to speak. */
+async function worker() {
+  const address = `sw.js?${new URLSearchParams({ api: url(""), language })}`;
+  await navigator.serviceWorker.register(policy ? policy.createScriptURL(address) : address);
+  return navigator.serviceWorker.ready;
+}
+
+const bytes = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
+const base64url = (text) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const isSame = (one, other) => one.length === other.length && one.every((byte, index) => byte === other[index]);
+
+function inTime(promise) {
+  let timer;
+  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error("timeout")), patience); });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** The handle to register: the one spelling that the server gives a subscription too. */
+export async function subscribe() {
+  if ((await Notification.requestPermission()) !== "granted") throw Object.assign(new Error("denied"), { isDenied: true });
+  const { pushManager } = await worker();
+  const key = bytes(configuration.vapidPublicKey);
+  let subscription = await pushManager.getSubscription();
+  const known = subscription?.options.applicationServerKey;
+  // Made for a former key of the server's, it would take nothing from us.
+  if (subscription && known && !isSame(new Uint8Array(known), key)) {
+    await subscription.unsubscribe();
+    subscription = null;
+  }
+  subscription ??= await inTime(pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }));
+  const { endpoint, keys } = subscription.toJSON();
+  return base64url(JSON.stringify({ endpoint, p256dh: keys.p256dh, auth: keys.auth }));
+}

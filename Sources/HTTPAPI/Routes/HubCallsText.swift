@@ -1,0 +1,27 @@
+import PushModel
+import Store
+
+/// The calls of a hub over a wire, as their job shows them.
+enum HubCallsText {
+    /// The most that a job shows.
+    static let most = 100
+
+    static func write(_ calls: [HubCall], to members: inout JSONWriter) {
+        members.add("kind", "azure")
+        members.add("calls", JSONValue.array(calls.prefix(Self.most).map(Self.json)))
+        if calls.count > Self.most { members.add("more", true) }
+    }
+
+    private static func json(_ call: HubCall) -> JSONValue {
+        .members([
+            "pns": .string(call.key.pns.rawValue),
+            "place": Recipient.place(of: call.key.number).map { .integer($0) },
+            "state": .string(call.state.rawValue),
+            "notification": call.id.map { .string($0) },
+            "outcome": call.outcome.map { .string($0.state) },
+            "devices": call.outcome.map { outcome in
+                .object(outcome.devices.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) })
+            },
+        ])
+    }
+}

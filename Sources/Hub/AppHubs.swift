@@ -1,0 +1,32 @@
+package import PushModel
+
+/// The hub of each app: the embedded one, or the one over a wire that its declaration names.
+package struct AppHubs: NotificationHub {
+    private let embedded: any NotificationHub
+    private let wire: any WireHubs
+
+    /// - Parameters:
+    ///   - embedded: Our own.
+    ///   - wire: The others.
+    package init(embedded: any NotificationHub, wire: any WireHubs) {
+        self.embedded = embedded
+        self.wire = wire
+    }
+
+    package func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
+        guard let declaration = spec.azureHub else {
+            return try await self.embedded.register(request, for: job, spec: spec)
+        }
+        let result = try await self.hub(declaration).register(request, for: job, spec: spec)
+        // The store has what else there is of a user; the registrations went first, for the name goes with the rest.
+        guard case .removeUser = request, result == .done else { return result }
+        return try await self.embedded.register(request, for: job, spec: spec)
+    }
+
+    /// The jobs' reasons name no file of the host.
+    private func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any WireHub {
+        do { return try self.wire.hub(declaration) } catch {
+            throw HubError(error.code, WaitReason.unusableHub.text)
+        }
+    }
+}

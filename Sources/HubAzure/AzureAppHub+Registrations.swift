@@ -1,0 +1,147 @@
+import Hub
+import HubWire
+import PushModel
+
+// Registrations of an app at its Azure hub: the user's own tag says whose each is.
+extension AzureAppHub {
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
+        do throws(AzureHubError) {
+            switch request {
+            case .issue(_, let handles): return try await self.issue(handles, spec: spec)
+            case .upsert(let id, let upsert): return try await self.upsert(id, upsert, by: job)
+            case .create(_, let upsert): return try await self.create(upsert, by: job)
+            // What has no route has no job either.
+            case .patch, .install: return .refused("a registration at an Azure hub is put as a whole, each by itself")
+            case .delete(let id): return try await self.delete(id, by: job)
+            case .removeUser(let user?, _): return try await self.remove(user)
+            // Done: the job has forgotten the name.
+            case .removeUser(nil, _): return .done
+            }
+        } catch {
+            switch error.kind {
+            case .gone: return .gone
+            // The next try reads it again.
+            case .retryLater, .throttled, .unanswered, .preconditionFailed, .unauthorized, .forbidden, .notFound:
+                throw HubError(.unavailable, error.description)
+            case .conflict, .tooLarge, .refused: return .refused(error.description)
+            }
+        }
+    }
+
+    private func issue(_ handles: [Handle], spec: AppSpec) async throws(AzureHubError) -> RegisterResult {
+        var found: [WireRegistration] = []
+        for handle in handles {
+            for pns in spec.services where (try? spec.handle(handle.text, of: pns)) == handle {
+                found += try await self.registrations(of: handle, pns)
+            }
+        }
+        return try await self.keepFirst(found)
+    }
+
+    /// The first of a device's registrations, or a new id; the others go, or the device would get everything twice.
+    private func keepFirst(_ found: [WireRegistration]) async throws(AzureHubError) -> RegisterResult {
+        var ids: [RegistrationID] = []
+        for id in found.compactMap({ $0.id.flatMap(RegistrationID.init) }) where !ids.contains(id) { ids.append(id) }
+        for id in ids.dropFirst() { try await self.hub.deleteRegistration(id.text) }
+        if let first = ids.first { return .issued(first) }
+        let issued = try await self.hub.createRegistrationID()
+        guard let id = RegistrationID(issued) else {
+            throw AzureHubError(.refused, "the hub gave an id that cannot be one of a registration")
+        }
+        return .issued(id)
+    }
+
+    private func upsert(
+        _ id: RegistrationID,
+        _ upsert: RegisterRequest.Upsert,
+        by job: Job
+    ) async throws(AzureHubError) -> RegisterResult {
+        let wanted = try Self.wire(upsert, id: id, by: job)
+        if upsert.onBehalf == nil, let present = try await self.hub.registration(id.text),
+            Self.owner(of: present) != job.user?.key, present.handle != wanted.handle
+        {
+            return .notFound
+        }
+        try await self.hub.put(wanted)
+        return .done
+    }
+
+    private func create(
+        _ upsert: RegisterRequest.Upsert,
+        by job: Job
+    ) async throws(AzureHubError) -> RegisterResult {
+        let issued = try await self.keepFirst(try await self.registrations(of: upsert.handle, upsert.pns))
+        guard case .issued(let id) = issued else { return issued }
+        try await self.hub.put(try Self.wire(upsert, id: id, by: job))
+        return issued
+    }
+
+    private func delete(_ id: RegistrationID, by job: Job) async throws(AzureHubError) -> RegisterResult {
+        // One that is not there may be gone by a try before this.
+        guard let present = try await self.hub.registration(id.text) else { return .done }
+        guard Self.mayChange(present, job) else { return .notFound }
+        try await self.hub.deleteRegistration(id.text)
+        return .done
+    }
+
+    /// Deletes a page of a user's registrations.
+    ///
+    /// - Returns: nil while there may be more.
+    private func remove(_ user: UserName) async throws(AzureHubError) -> RegisterResult? {
+        let page = try await self.hub.registrations(.tag(Tag(user: user).name))
+        for id in page.items.compactMap(\.id) { try await self.hub.deleteRegistration(id) }
+        return page.items.isEmpty && page.continuation == nil ? .done : nil
+    }
+
+    // MARK: Reading
+
+    /// The native registrations of a device.
+    private func registrations(of handle: Handle, _ pns: PushService) async throws(AzureHubError) -> [WireRegistration]
+    {
+        guard let platform = WirePlatform(pns) else { throw Self.noPlatform(pns) }
+        return try await self.hub.registrations(.handle(platform, [handle.text])).items
+            .filter { $0.template == nil && $0.platform == platform }
+    }
+
+    /// Whether a job may change a registration: a backend any, a user their own.
+    private static func mayChange(_ registration: WireRegistration, _ job: Job) -> Bool {
+        job.user.map { Self.owner(of: registration) == $0.key } ?? true
+    }
+
+    private static func owner(of registration: WireRegistration) -> String? {
+        for name in registration.tags {
+            // Azure compares tags without regard to letter case, and so must we.
+            if let tag = try? Tag(name, .folded), tag.owned == .user {
+                return String(tag.key.dropFirst(Tag.Owned.user.rawValue.count))
+            }
+        }
+        return nil
+    }
+
+    private static func wire(
+        _ upsert: RegisterRequest.Upsert,
+        id: RegistrationID,
+        by job: Job
+    ) throws(AzureHubError) -> WireRegistration {
+        guard upsert.credential == nil else { throw AzureHubError(.refused, Self.noCredentials) }
+        guard let platform = WirePlatform(upsert.pns) else { throw Self.noPlatform(upsert.pns) }
+        let user = upsert.onBehalf.map(\.user) ?? job.user
+        var tags = upsert.tags.map(\.name)
+        if let user {
+            let own = Tag(user: user).name
+            tags.removeAll { $0.lowercased() == own.lowercased() }
+            tags.append(own)
+        }
+        return WireRegistration(platform: platform, id: id.text, handle: [upsert.handle.text], tags: tags)
+    }
+
+    private static let noCredentials = "an app with an Azure hub has no credentials of its own; leave the name out"
+
+    private static func noPlatform(_ pns: PushService) -> AzureHubError {
+        let offered = PushService.list(AppSpec.AzureHub.offered, otherNames: false)
+        return AzureHubError(
+            .refused,
+            "an Azure hub registers no devices of \(pns.descriptor.title) for us; use \(offered)"
+        )
+    }
+}

@@ -1,0 +1,100 @@
+package import PushModel
+
+/// The dictionary `aps` of a Live Activity's push: what ActivityKit does not understand changes nothing on the device, and nobody
+/// hears of it, so it is refused here.
+package enum APNsLiveActivity {
+    /// What happens to the activity.
+    private enum Event: String {
+        case start, update, end
+    }
+
+    /// What only a start has.
+    private static let ofStart = ["attributes-type", "attributes", "input-push-token", "input-push-channel"]
+
+    /// The notification of a Live Activity.
+    ///
+    /// - Parameters:
+    ///   - aps: The members of `aps`.
+    ///   - priority: The send's priority. Apple counts pushes of priority 10 against an hourly budget, and those of 5 not; so 10 is for
+    ///     what is urgent, and for an alert, which lights up the screen.
+    /// - Returns: The payload, with its priority as a header.
+    /// - Throws: ``InvalidValue`` that names the member of `aps`.
+    package static func payload(aps: [JSONValue.Member], priority: Priority) throws(InvalidValue) -> NativePayload {
+        try Self.check(aps)
+        let isUrgent = priority == .high || aps.contains { $0.name == "alert" }
+        let payload = NativePayload(
+            kind: .liveactivity,
+            headers: [NativePayload.Header("apns-priority", isUrgent ? "10" : "5")],
+            body: JSONValue.object([.init("aps", .object(aps))]).bytes
+        )
+        // Mostly the state is what is large.
+        if let excess = PayloadFormatter.Measured(payload, member: "content-state").excess { throw excess }
+        return payload
+    }
+
+    /// - Throws: ``InvalidValue`` that names the member of `aps`.
+    static func check(_ aps: [JSONValue.Member]) throws(InvalidValue) {
+        func value(_ name: String) -> JSONValue? { aps.first { $0.name == name }?.value }
+        guard value("timestamp") != nil else {
+            throw InvalidValue(member: "timestamp", "is required: the device ignores what is older than what it has")
+        }
+        for name in ["timestamp", "stale-date", "dismissal-date"] { try Self.checkTime(value(name), name) }
+        guard case .string(let word)? = value("event"), let event = Event(rawValue: word) else {
+            throw InvalidValue(member: "event", "must be start, update or end")
+        }
+        // An end may leave the activity as it was shown last.
+        try Self.checkObject(value("content-state"), "content-state", isRequired: event != .end)
+        try Self.checkObject(value("alert"), "alert", isRequired: event == .start)
+        if case .start = event {
+            try Self.checkStart(value)
+        } else {
+            for name in Self.ofStart where value(name) != nil {
+                throw InvalidValue(member: name, "belongs to the event start")
+            }
+        }
+        if event != .end, value("dismissal-date") != nil {
+            throw InvalidValue(member: "dismissal-date", "belongs to the event end")
+        }
+        if let score = value("relevance-score") {
+            guard case .number = score else {
+                throw InvalidValue(member: "relevance-score", "must be a number, not \(score.kind)")
+            }
+        }
+    }
+
+    private static func checkStart(_ value: (String) -> JSONValue?) throws(InvalidValue) {
+        guard case .string(let type)? = value("attributes-type"), !type.isEmpty else {
+            throw InvalidValue(member: "attributes-type", "must be the name of the app's type: a start needs it")
+        }
+        try Self.checkObject(value("attributes"), "attributes", isRequired: true)
+        if let token = value("input-push-token") {
+            guard token == .number("1") else { throw InvalidValue(member: "input-push-token", "must be 1") }
+        }
+        guard let channel = value("input-push-channel") else { return }
+        guard case .string(let id) = channel, !id.isEmpty else {
+            throw InvalidValue(member: "input-push-channel", "must be the id of a channel")
+        }
+        guard value("input-push-token") == nil else {
+            throw InvalidValue(
+                member: "input-push-channel",
+                "cannot stand beside a request for a token: an activity has one or the other"
+            )
+        }
+    }
+
+    private static func checkObject(_ value: JSONValue?, _ name: String, isRequired: Bool) throws(InvalidValue) {
+        guard let value else {
+            guard isRequired else { return }
+            throw InvalidValue(member: name, "is required with this event: an object")
+        }
+        guard case .object = value else { throw InvalidValue(member: name, "must be an object, not \(value.kind)") }
+    }
+
+    private static func checkTime(_ value: JSONValue?, _ name: String) throws(InvalidValue) {
+        guard let value else { return }
+        // Eleven digits end in the year 5138: more is milliseconds by mistake.
+        guard case .number(let text) = value, HeaderList.isNumber(text, digits: 11) else {
+            throw InvalidValue(member: name, "must be a time in seconds since 1970")
+        }
+    }
+}

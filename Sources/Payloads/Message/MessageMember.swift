@@ -1,0 +1,107 @@
+package import PushModel
+
+/// A member of a message beside title, body and data: its name, its values, and what becomes of it at each service.
+///
+/// The one table of them makes payloads, the API's description, `docs/messages.md` and the warnings.
+package struct MessageMember: Sendable {
+    /// Its path in a send: a name, or that of a service and a name.
+    package let name: String
+    package let value: MemberValue
+    /// Whether it is of a notification that is shown: without a text it is nothing.
+    package let isShown: Bool
+    /// Its place at each service that takes it.
+    package let places: [PushService: MemberPlace]
+
+    init(_ name: String, _ value: MemberValue, shown: Bool = true, _ places: [PushService: MemberPlace]) {
+        self.name = name
+        self.value = value
+        self.isShown = shown
+        self.places = places
+    }
+
+    package static let named = Dictionary(uniqueKeysWithValues: Self.all.map { ($0.name, $0) })
+
+    /// The members that stand in a service's own object, or without a service beside title and body, by their names there.
+    package static func members(of pns: PushService?) -> [(name: String, member: MessageMember)] {
+        Self.grouped[pns] ?? []
+    }
+
+    /// Looked up for every send.
+    private static let grouped: [PushService?: [(name: String, member: MessageMember)]] =
+        Self.all.reduce(into: [:]) { groups, member in
+            let parts = member.name.split(separator: ".").map(String.init)
+            let pns = parts.count > 1 ? PushService(rawValue: parts[0]) : nil
+            groups[pns, default: []].append((parts[parts.count - 1], member))
+        }
+
+    /// Reads a value.
+    ///
+    /// - Parameter value: The value in the send.
+    /// - Returns: It, as a job keeps it.
+    /// - Throws: ``InvalidValue`` that names the member.
+    package func read(_ value: JSONValue) throws(InvalidValue) -> JSONValue.Member {
+        guard let read = self.value.read(value) else { throw InvalidValue(member: self.name, self.value.words) }
+        return JSONValue.Member(self.name, read)
+    }
+
+    /// Checks members together.
+    ///
+    /// - Throws: ``InvalidValue`` that names one of two that cannot be together.
+    package static func check(_ members: MessageMembers) throws(InvalidValue) {
+        let instead = ["wns.tile", "wns.badge", "wns.raw"].filter { members[$0] != nil && members[$0] != .bool(false) }
+        if instead.count > 1 {
+            throw InvalidValue(
+                member: instead[1],
+                "cannot stand beside \(instead[0]): WNS takes one of tile, badge and raw in a push"
+            )
+        }
+        if members.isSet("web.renotify"), members["web.tag"] == nil {
+            throw InvalidValue(
+                member: "web.renotify",
+                "needs web.tag: browsers show no notification that has it without a tag"
+            )
+        }
+        for name in ["title", "subtitle", "body"]
+        where members["\(name)LocArgs"] != nil && members["\(name)LocKey"] == nil {
+            throw InvalidValue(
+                member: "\(name)LocArgs",
+                "needs \(name)LocKey, the name of the text that they belong in"
+            )
+        }
+        if members.isSet("apns.critical"), members["interruptionLevel"] != nil {
+            throw InvalidValue(
+                member: "interruptionLevel",
+                "cannot stand beside apns.critical, which is a level of its own"
+            )
+        }
+        if members["apns.volume"] != nil, !members.isSet("apns.critical") {
+            throw InvalidValue(member: "apns.volume", "needs apns.critical: other sounds have the device's volume")
+        }
+    }
+
+    /// A member that comes to nothing, and why.
+    ///
+    /// - Parameters:
+    ///   - content: The content of a send.
+    ///   - services: Those that it is for.
+    /// - Returns: A warning for each member that none of them takes.
+    package static func warnings(of content: Content, for services: [PushService]) -> [InvalidValue] {
+        let taking = services.filter { $0.isInService && content.message(for: $0) != nil }
+        guard let message = services.lazy.compactMap({ content.message(for: $0) }).first else { return [] }
+        return (message.members?.values ?? []).compactMap { given in
+            guard given.value != .bool(false), let member = Self.named[given.name] else { return nil }
+            if member.isShown, message.isSilent {
+                return InvalidValue(
+                    member: given.name,
+                    "is dropped: it belongs to a text, and the message has no title and no body"
+                )
+            }
+            guard !taking.contains(where: { member.places[$0] != nil }) else { return nil }
+            let titles = taking.map(\.descriptor.title).joined(separator: ", ")
+            return InvalidValue(
+                member: given.name,
+                "is dropped: this message goes to \(titles), where it means nothing"
+            )
+        }
+    }
+}

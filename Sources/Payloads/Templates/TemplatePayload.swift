@@ -1,0 +1,109 @@
+package import PushModel
+
+/// The notification that a template makes of the properties of a send.
+package enum TemplatePayload {
+    /// Fills a template in.
+    ///
+    /// - Parameters:
+    ///   - template: The template.
+    ///   - properties: The properties, and the sender's headers: those that the service does not have are left out, and those that
+    ///     the template sets too.
+    ///   - pns: The service.
+    ///   - app: The app's declaration.
+    /// - Returns: A payload that the service takes.
+    /// - Throws: ``InvalidValue`` for what the service would refuse.
+    package static func fill(
+        _ template: DeviceTemplate.Content,
+        with properties: Content.Properties,
+        for pns: PushService,
+        of app: AppSpec
+    ) throws(InvalidValue) -> NativePayload {
+        guard let form = ServiceFormat.of(pns)?.form else { throw InvalidValue(pns.retiredReason) }
+        let values = TemplateProperties(properties.values)
+        var headers: [NativeForm.Header] = []
+        for header in template.headers {
+            headers.append((header.name, try TemplateExpression(header.value).value(for: values).text))
+        }
+        func add(_ name: String, _ value: String) {
+            guard form.headers.contains(where: { $0.lowercased() == name.lowercased() }),
+                !headers.contains(where: { $0.name.lowercased() == name.lowercased() }), !value.isEmpty
+            else { return }
+            headers.append((name, value))
+        }
+        if let priority = template.priority {
+            add("apns-priority", try TemplateExpression(priority).value(for: values).text)
+        }
+        if let expiry = template.expiry {
+            add("apns-expiration", try Self.expiration(TemplateExpression(expiry).value(for: values).text))
+        }
+        for header in properties.headers { add(header.name, header.value) }
+        let bytes = try HubTemplate(template.body, isRaw: Self.isRaw(template, for: pns)).filled(values)
+        let native = try form.read(try Self.payload(bytes, for: pns), headers: headers, of: app)
+        return try PayloadFormatter.format(.native(.init(message: nil, forms: [native])), for: pns)
+    }
+
+    /// Refuses a template of which nothing can become.
+    ///
+    /// - Throws: ``InvalidValue`` that names the member.
+    package static func check(_ template: DeviceTemplate.Content, for pns: PushService) throws(InvalidValue) {
+        guard template.size <= DeviceTemplate.Content.maximumSize else {
+            throw InvalidValue("a template has at most \(DeviceTemplate.Content.maximumSize) bytes with its headers")
+        }
+        // What is out of service is kept as it is: nothing is sent to it.
+        guard let form = ServiceFormat.of(pns)?.form else { return }
+        do { _ = try HubTemplate(template.body, isRaw: Self.isRaw(template, for: pns)) } catch {
+            throw error.member.isEmpty ? error.named("body") : error
+        }
+        var names: Set<String> = []
+        for header in template.headers {
+            let name = String(header.name.prefix(40))
+            guard form.headers.contains(where: { $0.lowercased() == header.name.lowercased() }) else {
+                throw InvalidValue(
+                    member: "headers.\(name)",
+                    form.headers.isEmpty
+                        ? "\(pns.descriptor.title) has no headers" : "known are \(form.headers.joined(separator: ", "))"
+                )
+            }
+            guard names.insert(header.name.lowercased()).inserted else {
+                throw InvalidValue(member: "headers.\(name)", "is given twice")
+            }
+            do { _ = try TemplateExpression(header.value) } catch { throw error.named("headers.\(name)") }
+        }
+        for (member, text) in [("expiry", template.expiry), ("priority", template.priority)] {
+            guard let text else { continue }
+            do { _ = try TemplateExpression(text) } catch { throw error.named(member) }
+        }
+    }
+
+    /// Whether the notification is raw bytes.
+    private static func isRaw(_ template: DeviceTemplate.Content, for pns: PushService) -> Bool {
+        pns == .wns
+            && template.headers.contains { $0.name.lowercased() == "x-wns-type" && $0.value.lowercased() == "wns/raw" }
+    }
+
+    /// A time as APNs wants it: seconds since 1970.
+    private static func expiration(_ text: String) throws(InvalidValue) -> String {
+        if HeaderList.isNumber(text, digits: 11) || text.isEmpty { return text }
+        guard let time = Timestamp(rfc3339: text) else {
+            throw InvalidValue(
+                member: "expiry",
+                "is neither a time such as 2027-01-01T08:00:00Z nor a number of seconds"
+            )
+        }
+        return String(max(0, time.seconds))
+    }
+
+    private static func payload(_ bytes: [UInt8], for pns: PushService) throws(InvalidValue) -> JSONValue {
+        if pns == .wns { return .string(String(decoding: bytes, as: UTF8.self)) }
+        let json: JSONValue
+        do throws(JSONSyntaxError) { json = try JSONReader.read(bytes) } catch {
+            throw InvalidValue("the template makes no JSON: \(error.reason)")
+        }
+        guard pns == .fcm else { return json }
+        // The body of a registration of the platform gcm has the members of the retired interface.
+        guard case .object(let members) = json, members.count == 1, members[0].name == "message" else {
+            return try LegacyFCM.message(of: json)
+        }
+        return members[0].value
+    }
+}

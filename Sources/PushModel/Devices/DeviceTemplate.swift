@@ -1,0 +1,53 @@
+/// What a registration is for: notifications as they are, or the properties that its template makes one of.
+package enum RegistrationKind: Sendable, Hashable, CaseIterable {
+    case native
+    case template
+}
+
+/// A template of a device: what becomes of the properties of a send for it.
+package struct DeviceTemplate: Codable, Sendable, Hashable {
+    /// The most templates of a device.
+    package static let maximumCount = 20
+
+    /// Names it among the templates of the device; empty = it has no name.
+    package let name: String
+    package let content: Content
+
+    package init(name: String, content: Content) {
+        self.name = name
+        self.content = content
+    }
+
+    /// All but the name, which many devices share.
+    package struct Content: Codable, Sendable, Hashable {
+        /// A JSON or XML document, or a raw text, whose values may be expressions.
+        package let body: String
+        /// Of APNs or WNS; their values may be expressions.
+        package let headers: [NativePayload.Header]
+        /// When APNs is to give up: a time, or an expression; nil = not said.
+        package let expiry: String?
+        /// APNs' priority: a number, or an expression; nil = not said.
+        package let priority: String?
+
+        package init(
+            body: String,
+            headers: [NativePayload.Header] = [],
+            expiry: String? = nil,
+            priority: String? = nil
+        ) {
+            self.body = body
+            self.headers = headers
+            self.expiry = expiry
+            self.priority = priority
+        }
+
+        /// The most bytes that it may have together: more than any push service takes.
+        package static let maximumSize = 16 << 10
+
+        /// Its bytes.
+        package var size: Int {
+            self.body.utf8.count + (self.expiry?.utf8.count ?? 0) + (self.priority?.utf8.count ?? 0)
+                + self.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+package import PushModel
+
+/// Calls of hubs over a wire (rule 18): a row is committed before each call, and its answer after it.
+package protocol HubCallStore: Sendable {
+    /// Asks to make a call, and commits that it is about to be made.
+    ///
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - time: How long it may take: after that nobody is at it any more.
+    /// - Returns: Whether it may be made.
+    /// - Throws: ``StoreError``; then it may not.
+    func beginHubCall(_ call: HubCallKey, lasting time: Duration) async throws -> HubCallStart
+
+    /// Writes what came of a call that was begun.
+    ///
+    /// - Throws: ``StoreError``.
+    func endHubCall(_ call: HubCallKey, _ end: HubCallEnd) async throws
+
+    /// Takes calls whose hub is to be asked what became of them, for a minute: nobody else gets them meanwhile.
+    ///
+    /// - Parameter limit: The most.
+    /// - Returns: The calls.
+    /// - Throws: ``StoreError``.
+    func takeHubCalls(limit: Int) async throws -> [AskedHubCall]
+
+    /// Writes what a hub says of a call.
+    ///
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - outcome: What it says; nil = nothing new.
+    ///   - wait: When to ask again; nil = never.
+    /// - Throws: ``StoreError``.
+    func noteHubCall(_ call: HubCallKey, _ outcome: HubCall.Outcome?, againIn wait: Duration?) async throws
+
+    /// The first calls of a job, by service and number.
+    ///
+    /// - Throws: ``StoreError``.
+    func hubCalls(of job: JobID, app: AppID, limit: Int) async throws -> [HubCall]
+}
+
+/// Names a call: a place in its job's list.
+package struct HubCallKey: Hashable, Sendable {
+    package let job: JobID
+    package let pns: PushService
+    /// As `Recipient.number`.
+    package let number: Int64
+
+    package init(job: JobID, pns: PushService, number: Int64) {
+        self.job = job
+        self.pns = pns
+        self.number = number
+    }
+}
+
+/// Whether a call may be made.
+package enum HubCallStart: Sendable, Equatable {
+    /// It may, once.
+    case begun
+    /// The hub took it before.
+    case taken
+    /// Another process may be at it, for so long at most.
+    case underWay(Duration)
+    /// Whoever was at it died before the answer came: it may have been taken, and is not made again.
+    case unknown
+}
+
+/// What came of a call.
+package enum HubCallEnd: Sendable, Equatable {
+    /// The hub took it, and gave it this id; with an id it is asked later what became of it.
+    case taken(id: String?)
+    /// It surely did not, and the call may be made again.
+    case notTaken
+    /// It surely did not, and never will.
+    case refused
+    /// It may have.
+    case unknown
+}
+
+/// A call that a hub is to be asked about.
+package struct AskedHubCall: Sendable, Equatable {
+    package let key: HubCallKey
+    package let app: AppID
+    /// The hub's id for it.
+    package let id: String
+    /// How often it was asked before.
+    package let asked: Int
+
+    package init(key: HubCallKey, app: AppID, id: String, asked: Int) {
+        self.key = key
+        self.app = app
+        self.id = id
+        self.asked = asked
+    }
+}
+
+/// A call as its job shows it.
+package struct HubCall: Sendable, Equatable {
+    package enum State: String, Sendable, CaseIterable {
+        /// It is being made.
+        case submitting
+        /// The hub did not take it yet; it is made again.
+        case waiting
+        case taken
+        case refused
+        /// Nobody knows whether the hub took it.
+        case unknown
+    }
+
+    /// What the hub says became of it.
+    package struct Outcome: Sendable, Equatable {
+        /// The hub's own word.
+        package let state: String
+        /// The devices, by the hub's word for what became of them.
+        package let devices: [String: Int]
+
+        package init(state: String, devices: [String: Int]) {
+            self.state = state
+            self.devices = devices
+        }
+    }
+
+    package let key: HubCallKey
+    package let state: State
+    /// The hub's id for it.
+    package let id: String?
+    package let outcome: Outcome?
+
+    package init(key: HubCallKey, state: State, id: String?, outcome: Outcome?) {
+        self.key = key
+        self.state = state
+        self.id = id
+        self.outcome = outcome
+    }
+}

@@ -1,0 +1,50 @@
+import PushModel
+import Store
+import StoreKit
+
+/// What a handle has one live registration for: native notifications, or a template of that name.
+///
+/// The indexes of audiences have its ``number`` in place of the service's: those for templates stand apart from the others, so that
+/// neither kind of send meets the rows of the other.
+struct RegistrationSlot: Hashable {
+    let pns: PushService
+    /// nil = for native notifications.
+    let template: String?
+
+    init(_ pns: PushService, template: String? = nil) {
+        self.pns = pns
+        self.template = template
+    }
+
+    init(_ upsert: RegisterRequest.Upsert) { self.init(upsert.pns, template: upsert.template?.name) }
+
+    /// Reads the columns `pns` and `template_name`.
+    init(stored number: Int, template: String?) throws(StoreError) {
+        self.init(try PushService(stored: number & (Self.templates - 1)), template: template)
+    }
+
+    /// Reads columns that may be null.
+    static func stored(_ number: Int?, _ template: String?) throws(StoreError) -> RegistrationSlot? {
+        guard let number else { return nil }
+        return try RegistrationSlot(stored: number, template: template)
+    }
+
+    /// Added to the number of a service, all of which are smaller.
+    private static let templates = 64
+
+    /// In the column `pns` of registrations and of their tags.
+    static func number(_ pns: PushService, _ kind: RegistrationKind) -> Int {
+        kind == .native ? pns.number : pns.number + Self.templates
+    }
+
+    /// The condition of those for native notifications.
+    static let isNative = "pns < \(Self.templates)"
+
+    var kind: RegistrationKind { self.template == nil ? .native : .template }
+    var number: Int { Self.number(self.pns, self.kind) }
+
+    /// All numbers of the kind, the least and the greatest.
+    var numbers: (Int, Int) {
+        self.kind == .native ? (0, Self.templates - 1) : (Self.templates, 2 * Self.templates - 1)
+    }
+}

@@ -1,0 +1,121 @@
+"""Drives Firefox by Marionette, its own protocol: Debian has no geckodriver."""
+
+import json
+import os
+import socket
+import subprocess
+
+PREFERENCES = {
+    "browser.shell.checkDefaultBrowser": False,
+    "browser.startup.homepage_override.mstone": "ignore",
+    "app.update.enabled": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "toolkit.telemetry.enabled": False,
+    "browser.safebrowsing.downloads.enabled": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "services.settings.server": "http://127.0.0.1:9/",
+    "dom.push.testing.allowInsecureServerURL": True,
+    "alerts.useSystemBackend": False,
+    "intl.accept_languages": "en-US",
+    # They would switch the connection to the push service off.
+    "remote.prefs.recommended": False,
+}
+
+
+class Firefox:
+    name = "firefox"
+
+    def __init__(self, folder, push):
+        os.makedirs(folder)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        preferences = {**PREFERENCES, "dom.push.serverURL": push.websocket, "marionette.port": port}
+        with open(f"{folder}/user.js", "w") as file:
+            for name, value in preferences.items():
+                file.write(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n")
+        self.log = open(f"{folder}.log", "w")
+        command = ["firefox-esr", "--headless", "--no-remote", "--marionette", "--remote-allow-system-access", "--profile", folder, "about:blank"]
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env={**os.environ, "HOME": folder})
+        self.number = 0
+        self.connection = self.connect(port)
+        self.read()
+        self.call("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {"unhandledPromptBehavior": "ignore"}}})
+        self.call("WebDriver:SetTimeouts", {"script": 60_000, "pageLoad": 60_000})
+
+    def connect(self, port):
+        while self.process.poll() is None:
+            try:
+                return socket.create_connection(("127.0.0.1", port), timeout=120).makefile("rwb")
+            except ConnectionRefusedError:
+                try:
+                    self.process.wait(0.1)
+                except subprocess.TimeoutExpired:
+                    pass
+        raise AssertionError(f"Firefox ended as soon as it was started: see {self.log.name}")
+
+    def read(self):
+        length = b""
+        while (byte := self.connection.read(1)) != b":":
+            assert byte, "Firefox closed the connection"
+            length += byte
+        return json.loads(self.connection.read(int(length)))
+
+    def call(self, name, parameters):
+        self.number += 1
+        text = json.dumps([0, self.number, name, parameters]).encode()
+        self.connection.write(str(len(text)).encode() + b":" + text)
+        self.connection.flush()
+        _, number, error, result = self.read()
+        assert number == self.number
+        assert error is None, f"{name}: {error}"
+        return result["value"] if result and "value" in result else result
+
+    def open(self, url):
+        self.call("WebDriver:Navigate", {"url": url})
+
+    def run(self, script, *arguments):
+        """Runs the body of an asynchronous function in the page; what it returns."""
+        body = "const done = arguments[arguments.length - 1];" + WRAP % script
+        value = self.call("WebDriver:ExecuteAsyncScript", {"script": body, "args": list(arguments), "sandbox": None})
+        assert "error" not in value, value["error"]
+        return value.get("value")
+
+    def privileged(self, script, *arguments):
+        self.call("Marionette:SetContext", {"value": "chrome"})
+        try:
+            return self.call("WebDriver:ExecuteScript", {"script": script, "args": list(arguments)})
+        finally:
+            self.call("Marionette:SetContext", {"value": "content"})
+
+    def allow_notifications(self, url):
+        self.privileged(
+            "Services.perms.addFromPrincipal(Services.scriptSecurityManager.createContentPrincipalFromOrigin(arguments[0]),"
+            " 'desktop-notification', Services.perms.ALLOW_ACTION)", url,
+        )
+
+    def look(self, scheme, width):
+        self.privileged(
+            "Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', arguments[0]);"
+            "const box = gBrowser.selectedBrowser; box.style.width = box.style.minWidth = box.style.maxWidth = arguments[1] + 'px';",
+            0 if scheme == "dark" else 1, width,
+        )
+
+    def screenshot(self):
+        return self.call("WebDriver:TakeScreenshot", {"full": True, "hash": False})
+
+    def problems(self, url):
+        """What the console says of the page: errors and warnings."""
+        return self.privileged(
+            "return Services.console.getMessageArray().filter(m => m instanceof Ci.nsIScriptError"
+            " && (m.sourceName || '').startsWith(arguments[0])).map(m => m.errorMessage)", url,
+        )
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+WRAP = """
+(async () => { %s })().then(value => done({ value }), error => done({ error: String(error) }));
+"""

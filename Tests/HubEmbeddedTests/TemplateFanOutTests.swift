@@ -1,0 +1,179 @@
+import Broker
+import Foundation
+import Hub
+import Logging
+import PushModel
+import Store
+import StoreSQLite
+import Testing
+
+@testable import HubEmbedded
+
+@Suite("A send to templates")
+struct TemplateFanOutTests {
+    private static let spec: AppSpec = {
+        var spec = AppSpec()
+        spec.apns = .init(
+            .token(.init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ")),
+            topic: "com.example.app"
+        )
+        return spec
+    }()
+
+    /// A store with devices in two languages and one that has both, and a hub.
+    private func run(_ body: (SQLiteStore, InMemoryBroker, EmbeddedHub) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = try await SQLiteStore.open(.init(path: folder.appending(path: "store.sqlite").path))
+        _ = try await store.apply(Self.spec, to: .default)
+        let broker = InMemoryBroker()
+        try await broker.declare(.pushline)
+        try await body(store, broker, EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test")))
+    }
+
+    private func register(
+        _ store: SQLiteStore,
+        _ device: Int,
+        _ name: String,
+        body: String
+    ) async throws {
+        let handle = String(repeating: "0", count: 60) + String(format: "%04x", device)
+        let upsert = RegisterRequest.Upsert(
+            pns: .apns,
+            handle: Handle(stored: handle),
+            tags: [try Tag("news", .folded)],
+            onBehalf: .init(of: nil),
+            template: DeviceTemplate(name: name, content: .init(body: body))
+        )
+        let job = NewJob(
+            app: .default,
+            work: .register(.upsert(try #require(RegistrationID("\(device)-\(name)")), upsert)),
+            lifetime: .seconds(600)
+        )
+        guard case .accepted(let accepted)? = try await store.accept([job]).answers.first else {
+            throw InvalidValue("not accepted")
+        }
+        let result = try await store.change(
+            .upsert(try #require(RegistrationID("\(device)-\(name)")), upsert),
+            app: .default,
+            user: nil,
+            sequence: accepted.sequence,
+            expires: nil,
+            most: nil
+        )
+        #expect(result == .done)
+    }
+
+    private func body(_ language: String) -> String { ##"{"aps":{"alert":"$(\##(language))"}}"## }
+
+    /// The batches that are at the broker.
+    private func batches(at broker: InMemoryBroker) async throws -> [DeliverBatch] {
+        let queue = QueueName.work(.deliver(.apns), .normal)
+        let count = try await broker.depth(of: queue).ready
+        return try await broker.consume(queue: queue, prefetch: count) { subscription in
+            var batches: [DeliverBatch] = []
+            for _ in 0..<count {
+                guard let delivery = try await subscription.next() else { break }
+                batches += try DeliveryMessage(decoding: delivery.body).batches
+                await subscription.acknowledge([delivery])
+            }
+            return batches
+        }
+    }
+
+    private func send(_ store: SQLiteStore, _ values: [String: String]) async throws -> MessageID {
+        let request = SendRequest(
+            audience: .tag(try Tag("news", .folded)),
+            content: .template(.init(values))
+        )
+        let accepted = try await store.accept([NewJob(app: .default, work: .send(request), lifetime: .seconds(600))])
+        return try #require(accepted.messages.first).id
+    }
+
+    @Test("Each template is a batch of its devices, filled once; a device with two is in both")
+    func languages() async throws {
+        try await self.run { store, broker, hub in
+            for device in 0..<30 {
+                try await self.register(store, device, "t", body: self.body(device.isMultiple(of: 2) ? "en" : "de"))
+            }
+            try await self.register(store, 0, "u", body: self.body("de"))
+            let message = try await self.send(store, ["en": "Hello", "de": "Hallo \"]}"])
+            let claim = try #require(try await store.claim(message))
+            guard case .done = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60)).progress else {
+                throw InvalidValue("not done")
+            }
+            let batches = try await self.batches(at: broker)
+            #expect(
+                batches.map { String(decoding: $0.payload.body, as: UTF8.self) }.sorted() == [
+                    #"{"aps":{"alert":"Hallo \"]}"}}"#, #"{"aps":{"alert":"Hello"}}"#,
+                ]
+            )
+            #expect(batches.map(\.devices.count).sorted() == [15, 16])
+            #expect(Set(batches.flatMap(\.devices.rows)).count == 31)
+            #expect(Set(batches.map(\.key.page)) == [0, 1])
+        }
+    }
+
+    @Test("A message that got lost is made anew with the same devices and the same words")
+    func republished() async throws {
+        try await self.run { store, broker, hub in
+            for device in 0..<6 {
+                try await self.register(store, device, "t", body: self.body(device < 2 ? "en" : "de"))
+            }
+            let message = try await self.send(store, ["en": "Hello", "de": "Hallo"])
+            let claim = try #require(try await store.claim(message))
+            _ = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60))
+            let first = try await self.batches(at: broker)
+            #expect(first.count == 2)
+            // Nobody recorded anything: what was published is due again, and read from the store.
+            var again: [DeliverBatch] = []
+            for row in 1...20 {
+                let due = try await store.batches(of: MessageID(number: Int64(row)))
+                guard !due.isEmpty else { continue }
+                let outgoing = OutboxMessage(
+                    id: MessageID(number: Int64(row)),
+                    app: .default,
+                    queue: .deliver(.apns),
+                    priority: .normal
+                )
+                try await hub.resume([outgoing], specs: [.default: Self.spec])
+                again += try await self.batches(at: broker)
+            }
+            #expect(again.map(\.key.page).sorted() == first.map(\.key.page).sorted())
+            for batch in first {
+                let copy = try #require(again.first { $0.key == batch.key })
+                #expect(copy.devices == batch.devices && copy.payload == batch.payload)
+            }
+        }
+    }
+
+    @Test("A template that makes nothing its service takes counts its devices as rejected, and the others get theirs")
+    func broken() async throws {
+        try await self.run { store, broker, hub in
+            try await self.register(store, 1, "t", body: self.body("en"))
+            try await self.register(store, 2, "t", body: ##"{"aps":"$(en)"}"##)
+            let message = try await self.send(store, ["en": "Hello"])
+            let claim = try #require(try await store.claim(message))
+            _ = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60))
+            #expect(try await self.batches(at: broker).map(\.devices.count) == [1])
+            let jobs = try await store.jobs(JobQuery(app: .default, kind: .send)).items
+            #expect(jobs.first?.counts[.apns]?.failed == [.rejected: 1])
+        }
+    }
+
+    @Test("Many templates go in several steps, each device once")
+    func many() async throws {
+        try await self.run { store, broker, hub in
+            for device in 0..<230 { try await self.register(store, device, "t", body: self.body("p\(device)")) }
+            let message = try await self.send(store, ["p7": "seven"])
+            let claim = try #require(try await store.claim(message))
+            guard case .done = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60)).progress else {
+                throw InvalidValue("not done")
+            }
+            let batches = try await self.batches(at: broker)
+            #expect(batches.count == 230 && Set(batches.flatMap(\.devices.rows)).count == 230)
+            #expect(Set(batches.map(\.key.page)).count == 230)
+        }
+    }
+}

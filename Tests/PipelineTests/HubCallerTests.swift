@@ -1,0 +1,220 @@
+import Hub
+import Logging
+import PushModel
+import PushServices
+import Store
+import StoreSQLite
+import Testing
+
+@testable import Pipeline
+
+/// Sends of an app whose hub is behind a wire, through the whole pipeline: a target is a call (rule 18).
+@Suite(.timeLimit(.minutes(2))) struct HubCallerTests {
+    private static let spec: AppSpec = {
+        var spec = AppSpec()
+        spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "news", platforms: [.apns, .fcm])
+        return spec
+    }()
+
+    /// Runs workers for an app with such a hub.
+    private static func with(
+        _ workers: PipelineHarness.Workers = .all,
+        _ body: @Sendable @escaping (PipelineHarness) async throws -> Void
+    ) async throws {
+        try await PipelineHarness.with(workers) { harness in
+            _ = try await harness.store.apply(Self.spec, to: .default)
+            try await body(harness)
+        }
+    }
+
+    /// Accepts a send as the API does, with a call for each address and service, and publishes it.
+    private static func send(
+        _ harness: PipelineHarness,
+        to addresses: [HubAddress] = [.expression("(news)")],
+        expires: Duration = .seconds(3600)
+    ) async throws -> JobID {
+        var calls: [Recipient] = []
+        for pns in [PushService.apns, .fcm] {
+            for address in addresses {
+                let handle = Handle(stored: address.text)
+                calls.append(Recipient(place: calls.count + 1, pns: pns, handle: handle, reference: nil))
+            }
+        }
+        let expression = TagExpression.tag(try Tag("news", .folded))
+        let send = SendRequest(
+            to: .hub(expression, calls: calls.count),
+            content: .message(.init(title: "t", body: "b")),
+            collapse: "c"
+        )
+        let job = try await harness.accept(
+            .send(send),
+            expires: expires,
+            recipients: RecipientList(handles: calls)
+        )
+        try await harness.publish(job)
+        return job.id
+    }
+
+    private static func calls(_ harness: PipelineHarness, _ job: JobID) async throws -> [HubCall] {
+        try await harness.store.hubCalls(of: job, app: .default, limit: 1000)
+    }
+
+    @Test func aSendIsOneCallForEachService() async throws {
+        try await Self.with { harness in
+            let id = try await Self.send(harness)
+            let job = try await harness.wait(for: id)
+            #expect(job.state == .completed && job.hubState == .enqueued)
+            #expect(job.counts.mapValues(\.targets) == [.apns: 1, .fcm: 1])
+            #expect(job.counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
+            expectSound(job)
+            let sends = harness.wireHub.sends
+            #expect(sends.map(\.address) == [.expression("(news)"), .expression("(news)")])
+            #expect(Set(sends.map(\.payload.kind.pns)) == [.apns, .fcm])
+            #expect(Set(sends.map(\.trackingID)).count == 2)
+            let apns = try #require(sends.first { $0.payload.kind.pns == .apns })
+            #expect(apns.headers.contains { $0.name == "apns-collapse-id" && $0.value == "c" })
+            #expect(!apns.headers.contains { $0.name == "apns-topic" })
+            #expect(try await Self.calls(harness, id).map(\.state) == [.taken, .taken])
+        }
+    }
+
+    @Test func aLongListIsDividedIntoCallsThatAreMadeOnceEach() async throws {
+        try await Self.with { harness in
+            let addresses = (1...150).map { HubAddress.expression("(username:u\($0))") }
+            let id = try await Self.send(harness, to: addresses)
+            let job = try await harness.wait(for: id)
+            #expect(job.counts.mapValues(\.accepted) == [.apns: 150, .fcm: 150])
+            expectSound(job)
+            #expect(harness.wireHub.sends.count == 300)
+            #expect(Set(harness.wireHub.sends.map(\.trackingID)).count == 300)
+        }
+    }
+
+    @Test func aCallThatWasNotTakenIsMadeAgainWithTheSameName() async throws {
+        try await Self.with { harness in
+            let busy = WireHubError(.notTaken(after: .milliseconds(100)), "busy", status: 429)
+            harness.wireHub.answer(.failure(busy), .failure(busy), .failure(busy))
+            let job = try await harness.wait(for: try await Self.send(harness))
+            #expect(job.state == .completed)
+            #expect(job.counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
+            expectSound(job)
+            #expect(harness.wireHub.sends.count == 5)
+            #expect(Set(harness.wireHub.sends.map(\.trackingID)).count == 2)
+        }
+    }
+
+    @Test func aCallThatMayHaveBeenTakenIsNotMadeAgain() async throws {
+        try await Self.with { harness in
+            let lost = WireHubError(.unknown, "the connection broke")
+            harness.wireHub.answer(.failure(lost), .failure(lost))
+            let id = try await Self.send(harness)
+            let job = try await harness.wait(for: id)
+            #expect(job.state == .completed)
+            #expect(job.counts.mapValues(\.failed) == [.apns: [.unknown: 1], .fcm: [.unknown: 1]])
+            expectSound(job)
+            #expect(harness.wireHub.sends.count == 2)
+            #expect(try await Self.calls(harness, id).map(\.state) == [.unknown, .unknown])
+        }
+    }
+
+    @Test func aRefusalIsFinalAndSaysWhy() async throws {
+        try await Self.with { harness in
+            let refusal = WireHubError(.refused, "the payload is no good", status: 400)
+            harness.wireHub.answer(.failure(refusal), .failure(refusal))
+            let id = try await Self.send(harness)
+            let job = try await harness.wait(for: id)
+            #expect(job.counts.mapValues(\.failed) == [.apns: [.rejected: 1], .fcm: [.rejected: 1]])
+            let listed = try await harness.store.deliveries(DeliveryQuery(job: id, app: .default)).items
+            #expect(listed.map(\.reason) == ["the payload is no good", "the payload is no good"])
+            #expect(listed.map(\.status) == [400, 400])
+            #expect(try await Self.calls(harness, id).map(\.state) == [.refused, .refused])
+        }
+    }
+
+    @Test func aProcessThatDiedInTheCallLeavesItUnknown() async throws {
+        try await Self.with([.send, .sweeper]) { harness in
+            let id = try await Self.send(harness)
+            try await harness.wait(for: id) { $0.state == .running }
+            // As a worker leaves it that dies between writing and the answer.
+            for (place, pns) in [(1, PushService.apns), (2, .fcm)] {
+                let number = Recipient(place: place, pns: pns, handle: Handle(stored: "x"), reference: nil).number
+                let call = HubCallKey(job: id, pns: pns, number: number)
+                #expect(try await harness.store.beginHubCall(call, lasting: .milliseconds(500)) == .begun)
+            }
+            try await harness.run([.delivery]) {
+                let job = try await harness.wait(for: id)
+                #expect(job.counts.mapValues(\.failed) == [.apns: [.unknown: 1], .fcm: [.unknown: 1]])
+                expectSound(job)
+            }
+            #expect(harness.wireHub.sends.isEmpty)
+        }
+    }
+
+    @Test func aProcessThatDiedBehindTheAnswerLosesNothing() async throws {
+        try await Self.with([.send, .sweeper]) { harness in
+            let id = try await Self.send(harness)
+            try await harness.wait(for: id) { $0.state == .running }
+            for (place, pns) in [(1, PushService.apns), (2, .fcm)] {
+                let number = Recipient(place: place, pns: pns, handle: Handle(stored: "x"), reference: nil).number
+                let call = HubCallKey(job: id, pns: pns, number: number)
+                _ = try await harness.store.beginHubCall(call, lasting: .seconds(30))
+                try await harness.store.endHubCall(call, .taken(id: "n"))
+            }
+            try await harness.run([.delivery]) {
+                let job = try await harness.wait(for: id)
+                #expect(job.counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
+            }
+            #expect(harness.wireHub.sends.isEmpty)
+        }
+    }
+
+    @Test func whatTheHubSaysStandsBesideTheCall() async throws {
+        try await Self.with { harness in
+            let done = WireOutcome.known(state: "Completed", devices: ["Success": 7], isFinal: true)
+            harness.wireHub.tell(.notYet, done, .known(state: "Processing", devices: [:], isFinal: false), done)
+            let id = try await Self.send(harness)
+            try await harness.wait(for: id)
+            for _ in 0..<600
+            where try await Self.calls(harness, id).contains(where: { $0.outcome?.state != "Completed" }) {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            let outcome = HubCall.Outcome(state: "Completed", devices: ["Success": 7])
+            #expect(try await Self.calls(harness, id).map(\.outcome) == [outcome, outcome])
+        }
+    }
+
+    @Test func aHubThatRefusesTheKeyIsWaitedForVisibly() async throws {
+        try await Self.with { harness in
+            let fault = WireHubError(.misconfigured, "the hub refuses the token", status: 401)
+            harness.wireHub.answer(.failure(fault), .failure(fault))
+            let id = try await Self.send(harness)
+            let waiting = try await harness.wait(for: id) { $0.reason != nil }
+            #expect(waiting.reason == "the app's credentials do not work at the app's hub: the hub refuses the token")
+            #expect(try await Self.calls(harness, id).map(\.state) == [.waiting, .waiting])
+            let job = try await harness.wait(for: id)
+            #expect(job.counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
+        }
+    }
+
+    @Test func questionsComeMoreAndMoreSeldomAndEnd() {
+        #expect((1...5).map { HubCallers.wait(after: $0) } == [2, 4, 8, 16, 32].map { .seconds($0) })
+        #expect(HubCallers.wait(after: 50) == .seconds(900))
+        #expect(HubCallers.wait(after: 100) == nil)
+    }
+
+    @Test func oneBreakerIsForAllPlatformsOfAHub() {
+        let breakers = Breakers(Breaker.Configuration(), logger: Logger(label: "test"))
+        let fault = DeviceResult.retry(after: nil, scope: .sender, counts: true, reason: "503", status: 503)
+        let key = Breakers.Key.hub(of: .default)
+        for _ in 0..<5 {
+            _ = breakers.record(SendStatistics([fault], of: nil), as: .free, key)
+        }
+        for pns in [PushService.apns, .fcm] {
+            guard case .rejected(_, let reason) = breakers.peek(.default, pns) else {
+                Issue.record("not open for \(pns)")
+                continue
+            }
+            #expect(reason.text.hasPrefix("the app's hub fails"))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Hub
+import Logging
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+
+@testable import Pipeline
+
+/// A hub over a wire that answers as it is told, and remembers what it was sent.
+final class ScriptedWireHub: WireHub, WireHubs {
+    private struct State {
+        var answers: [Result<String?, WireHubError>] = []
+        var outcomes: [WireOutcome] = []
+        var sends: [WireSend] = []
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    var sends: [WireSend] { self.state.withLockedValue(\.sends) }
+
+    /// Answers in turn; behind the last one it takes everything.
+    func answer(_ answers: Result<String?, WireHubError>...) { self.state.withLockedValue { $0.answers += answers } }
+
+    /// Says this of what it took, in turn; behind the last one nothing.
+    func tell(_ outcomes: WireOutcome...) { self.state.withLockedValue { $0.outcomes += outcomes } }
+
+    func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any WireHub { self }
+
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? { .done }
+
+    func take(_ send: WireSend) async throws(WireHubError) -> String? {
+        let answer = self.state.withLockedValue { state in
+            state.sends.append(send)
+            return state.answers.isEmpty ? .success("n-\(state.sends.count)") : state.answers.removeFirst()
+        }
+        return try answer.get()
+    }
+
+    func outcome(of id: String) async throws(WireHubError) -> WireOutcome {
+        self.state.withLockedValue { $0.outcomes.isEmpty ? .notYet : $0.outcomes.removeFirst() }
+    }
+}
+
+extension HubCallers {
+    /// For tests without an app whose hub is over a wire.
+    static func none(apps: AppDirectory) -> HubCallers {
+        HubCallers(hubs: ScriptedWireHub(), store: NoHubCalls(), apps: apps, logger: Logger(label: "test"))
+    }
+}
+
+/// A store in which no call of a hub is ever written.
+private struct NoHubCalls: HubCallStore {
+    private struct NotAsked: Error {}
+
+    func beginHubCall(_ call: HubCallKey, lasting time: Duration) async throws -> HubCallStart { throw NotAsked() }
+    func endHubCall(_ call: HubCallKey, _ end: HubCallEnd) async throws { throw NotAsked() }
+    func takeHubCalls(limit: Int) async throws -> [AskedHubCall] { [] }
+    func noteHubCall(_ call: HubCallKey, _ outcome: HubCall.Outcome?, againIn wait: Duration?) async throws {
+        throw NotAsked()
+    }
+    func hubCalls(of job: JobID, app: AppID, limit: Int) async throws -> [HubCall] { throw NotAsked() }
+}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs the app's page in Firefox and Chromium against a demonstration.
+#   Tests/Scripts/browser.sh BIN LOG VENV WORK
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+BIN=${1:?the folder of the programs}
+LOG=${2:?the file for what the demonstration prints}
+VENV=${3:?the environment of Python with axe-playwright-python}
+WORK=${4:?the folder for profiles, logs and screenshots}
+ENV_FILE="$ROOT/.pushline/quickstart.env"
+# shellcheck source=Tests/Scripts/demonstration.sh
+. "$ROOT/Tests/Scripts/demonstration.sh"
+
+demonstration_start
+rm -rf "$WORK"
+mkdir -p "$WORK/images"
+# The package is only the wrapping of axe.min.js: nothing of Playwright is used.
+AXE=$(find "$VENV" -name axe.min.js | head -n 1)
+[ -n "$AXE" ] || fail "axe.min.js is not in $VENV"
+python3 "$ROOT/Tests/Browser/run.py" "$BIN" "$ENV_FILE" "$AXE" "$WORK/run" "$WORK/images"

@@ -1,0 +1,136 @@
+import PushModel
+import Store
+import Testing
+
+/// What any store must do with the calls of hubs over a wire (rule 18).
+struct HubCallContract {
+    private let fixture: any StoreFixture
+    private let scenario: Scenario
+    private var store: any ResultStore { self.scenario.store }
+
+    init() throws {
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
+    }
+
+    private static let time = Duration.seconds(30)
+
+    /// A job of one call.
+    private func call() async throws -> HubCallKey {
+        let address = HubAddress.expression("news")
+        let recipient = Recipient(place: 1, pns: .apns, handle: Handle(stored: address.text), reference: nil)
+        let expression = TagExpression.tag(try Tag("news", .folded))
+        let send = SendRequest(to: .hub(expression, calls: 1), content: .message(.init(body: "b")))
+        let job = try await self.scenario.accept(
+            NewJob(
+                app: .default,
+                work: .send(send),
+                lifetime: .seconds(3600),
+                recipients: RecipientList(handles: [recipient])
+            )
+        )
+        return HubCallKey(job: job.id, pns: .apns, number: recipient.number)
+    }
+
+    private func begin(_ call: HubCallKey) async throws -> HubCallStart {
+        try await self.store.beginHubCall(call, lasting: Self.time)
+    }
+
+    private func shown(_ call: HubCallKey) async throws -> HubCall? {
+        let calls = try await self.store.hubCalls(of: call.job, app: .default, limit: 10)
+        #expect(calls.count <= 1)
+        return calls.first
+    }
+
+    @Test func aCallThatWasTakenIsNotMadeAgain() async throws {
+        let call = try await self.call()
+        #expect(try await self.begin(call) == .begun)
+        #expect(try await self.shown(call)?.state == .submitting)
+        try await self.store.endHubCall(call, .taken(id: "n-1"))
+        #expect(try await self.begin(call) == .taken)
+        let shown = try #require(try await self.shown(call))
+        #expect(shown == HubCall(key: call, state: .taken, id: "n-1", outcome: nil))
+    }
+
+    @Test func aCallWithoutAnAnswerIsNeverMadeAgain() async throws {
+        let call = try await self.call()
+        #expect(try await self.begin(call) == .begun)
+        // Another process, while the first may be at it.
+        guard case .underWay(let left) = try await self.fixture.another().beginHubCall(call, lasting: Self.time) else {
+            throw Unexpected("begun twice")
+        }
+        #expect(left > .zero && left <= Self.time)
+        self.scenario.time.advance(Self.time)
+        #expect(try await self.shown(call)?.state == .unknown)
+        #expect(try await self.begin(call) == .unknown)
+        // The first one was slow, and not dead: the outcome stands by now.
+        try await self.store.endHubCall(call, .taken(id: "late"))
+        #expect(try await self.begin(call) == .unknown)
+        #expect(try await self.shown(call) == HubCall(key: call, state: .unknown, id: nil, outcome: nil))
+    }
+
+    @Test func aCallThatWasSurelyNotTakenIsMadeAgain() async throws {
+        let call = try await self.call()
+        for _ in 0..<3 {
+            #expect(try await self.begin(call) == .begun)
+            try await self.store.endHubCall(call, .notTaken)
+            #expect(try await self.shown(call)?.state == .waiting)
+        }
+        #expect(try await self.begin(call) == .begun)
+        try await self.store.endHubCall(call, .unknown)
+        #expect(try await self.begin(call) == .unknown)
+    }
+
+    @Test func ofARefusedCallNothingIsAsked() async throws {
+        let call = try await self.call()
+        _ = try await self.begin(call)
+        try await self.store.endHubCall(call, .refused)
+        self.scenario.time.advance(.seconds(3600))
+        #expect(try await self.store.takeHubCalls(limit: 10) == [])
+        #expect(try await self.shown(call)?.state == .refused)
+    }
+
+    @Test func aCallOfNoJobIsNotBegun() async throws {
+        let call = HubCallKey(job: .make(), pns: .apns, number: 1)
+        await #expect(throws: StoreError.self) { try await self.begin(call) }
+    }
+
+    @Test func whatBecameOfACallIsAskedByOneAtATimeAndUntilNoMore() async throws {
+        let call = try await self.call()
+        _ = try await self.begin(call)
+        try await self.store.endHubCall(call, .taken(id: "n-1"))
+        #expect(try await self.store.takeHubCalls(limit: 10) == [])
+        self.scenario.time.advance(.seconds(2))
+        #expect(
+            try await self.store.takeHubCalls(limit: 10) == [
+                AskedHubCall(key: call, app: .default, id: "n-1", asked: 0)
+            ]
+        )
+        // Whoever took it may have died.
+        #expect(try await self.fixture.another().takeHubCalls(limit: 10) == [])
+        self.scenario.time.advance(.seconds(60))
+        #expect(try await self.store.takeHubCalls(limit: 10).count == 1)
+        let first = HubCall.Outcome(state: "Processing", devices: ["Success": 1])
+        try await self.store.noteHubCall(call, first, againIn: .seconds(4))
+        #expect(try await self.shown(call)?.outcome == first)
+        self.scenario.time.advance(.seconds(4))
+        #expect(try await self.store.takeHubCalls(limit: 10).map(\.asked) == [1])
+        try await self.store.noteHubCall(call, nil, againIn: nil)
+        #expect(try await self.shown(call)?.outcome == first)
+        self.scenario.time.advance(.seconds(3600))
+        #expect(try await self.store.takeHubCalls(limit: 10) == [])
+    }
+
+    @Test func aCallGoesWithItsJob() async throws {
+        let call = try await self.call()
+        _ = try await self.begin(call)
+        try await self.store.endHubCall(call, .taken(id: nil))
+        _ = try await self.store.cancel(call.job, app: .default)
+        self.scenario.time.advance(.seconds(7200))
+        _ = try await self.store.perform(.expireJobs, limit: 10)
+        let removed = try await self.store.remove(.jobs, olderThan: .seconds(3600), after: 0, limit: 100)
+        #expect(removed.removed > 0)
+        #expect(try await self.shown(call) == nil)
+        #expect(try await self.fixture.faults() == [])
+    }
+}
