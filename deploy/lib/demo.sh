@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # The sends of the quickstart: devices, some trouble at the push services, and a table of what became of everything.
-# To be sourced after common.sh. The caller sets URL, SIMULATOR_URL, OPERATOR_KEY, SENDER_KEY, WNS_CHANNEL, RUN and PASSWORDS.
+# To be sourced after common.sh. The caller sets URL, SIMULATOR_URL, SIMULATOR_CA, OPERATOR_KEY, SENDER_KEY, WNS_CHANNEL, WEB_URL, RUN and
+# PASSWORDS.
 
 # The jobs, in the order of sending, and for each its title and the states that were seen.
 DEMO_JOBS=()
@@ -74,6 +75,12 @@ demo_send() {
     demo_remember "$(jq -r .id "$RUN/answer")" "$1" backend
 }
 
+# The handle of a browser: the subscription that its push service makes for it.
+demo_browser() {
+    curl -fsS --max-time 10 --cacert "$SIMULATOR_CA" -X POST "$WEB_URL/subscriptions/$1" | jq -r .handle ||
+        die "the simulator has no browser: see its log"
+}
+
 # Devices of three users, and trouble for two of them.
 demo_devices() {
     DEMO_BUSY=$(demo_hex)
@@ -83,6 +90,7 @@ demo_devices() {
     demo_register alice fcm "fcm-$(demo_hex):APA91b$(demo_hex)" news
     demo_register bob gcm "gcm-$(demo_hex):APA91b$(demo_hex)" news
     demo_register bob wns "${WNS_CHANNEL}$(demo_hex)" news
+    demo_register bob web "$(demo_browser bob)"
     demo_register carol apns "$DEMO_BUSY"
     demo_register carol apns "$DEMO_DEAD" news
     demo_fault "$(jq -cn --arg t "$DEMO_BUSY" '{pns: "apns", token: $t, count: 2, status: 503, retryAfter: 2}')"
@@ -97,6 +105,10 @@ demo_sends() {
     demo_send_classic alice wns bob 'At <noon> & not later'
     demo_send "shop to carol" '{"to": {"user": "carol"}, "title": "Parcel", "body": "It is at your door."}'
     demo_send "shop to tag news" '{"to": {"tag": "news"}, "title": "News", "body": "All is well.", "data": {"page": "7"}}'
+    demo_send "shop to bob and alice" '{"to": {"users": ["alice", "bob"]}, "title": "Sale", "subtitle": "Today", "body": "It begins.",
+        "image": "https://shop.example/sale.png", "link": "shop://sale", "actions": [{"id": "see", "title": "See it"}], "thread": "sales",
+        "apns": {"ttl": 600}, "fcm": {"channel": "sales", "color": "#1a73e8"}, "wns": {"scenario": "reminder"}, "web": {"tag": "sale"}}'
+    DEMO_RICH=${DEMO_JOBS[-1]}
 }
 
 # Looks at every job until all are final, and remembers the states on the way.
@@ -147,9 +159,24 @@ demo_table() {
     done
 }
 
+# What one device of each service was handed of the send with image, link and actions; Web Push as the browser decrypts it.
+demo_rich() {
+    local pns body
+    say
+    say "The last send, as each service got it:"
+    for pns in apns fcm wns web; do
+        # A device's last push: no other send follows this one.
+        body=$(curl -fsS --max-time 10 "$SIMULATOR_URL/received?pns=$pns&limit=1000" |
+            jq -r 'map(select(.status < 300 and (.body | contains("sale.png")))) | last | .body // empty')
+        [ -n "$body" ] || die "$pns was handed nothing of job $DEMO_RICH"
+        printf '  %-5s %s\n' "$pns" "$body"
+    done
+}
+
 demo_run() {
     demo_devices
     demo_sends
     demo_watch
     demo_table
+    demo_rich
 }
