@@ -29,6 +29,8 @@ package enum WireNames {
 
     /// The greatest size of a request's body.
     package static let maximumBody = 64 << 10
+    /// Bytes of a body with a list of handles: a thousand of the longest that services give out.
+    package static let maximumList = 1 << 20
     /// The greatest number of handles of a batch.
     package static let maximumHandles = 1000
 }

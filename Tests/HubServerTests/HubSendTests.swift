@@ -158,12 +158,69 @@ struct HubSendTests {
         }
     }
 
+    @Test("A batch has a thousand handles of each service")
+    func thousandHandles() async throws {
+        try await HubHarness.run { hub in
+            let apple = (0..<1000).map { String(format: "%064x", $0) }
+            let google = (0..<1000).map { "d\($0):APA91b" + String(repeating: "x", count: 140) }
+            for (format, notification, handles) in [
+                ("apple", Self.apple, apple), ("fcmv1", #"{"message":{"data":{"a":"b"}}}"#, google),
+            ] {
+                let body = DirectSendBody(
+                    notification: Array(notification.utf8),
+                    type: "application/json",
+                    handles: handles
+                )
+                let answer = try await hub.call(
+                    .post,
+                    "/default/messages/$batch?direct",
+                    body: String(decoding: body.bytes(boundary: body.boundary), as: UTF8.self),
+                    headers: self.headers(format, ["Content-Type": "multipart/mixed; boundary=\"\(body.boundary)\""])
+                )
+                #expect(answer.status == 201, "\(format): \(answer.status) \(answer.text)")
+                #expect(
+                    try await hub.send(of: answer).audience
+                        == .list(RecipientCount(kind: .handles, given: 1000, count: 1000))
+                )
+            }
+        }
+    }
+
+    @Test("What would reach others than the caller means is refused: a batch to tags, a scheduled send to a handle")
+    func mixedAudiences() async throws {
+        try await HubHarness.run { hub in
+            let start = String(Timestamp.now.advanced(by: .seconds(3600)).iso8601.prefix(19))
+            let schedule = ["ServiceBusNotification-ScheduleTime": start]
+            let handle = ["ServiceBusNotification-DeviceHandle": HubHarness.token]
+            for (path, more, word) in [
+                ("schedulednotifications", schedule.merging(handle) { $1 }, "DeviceHandle"),
+                ("schedulednotifications?direct", schedule, "DeviceHandle"),
+                ("schedulednotifications?test", schedule, "test"),
+                ("messages/$batch?direct&test", [:], "test"),
+                ("messages/$batch?direct", handle, "DeviceHandle"),
+                ("messages/$batch?direct", ["ServiceBusNotification-Tags": "a"], "Tags"),
+            ] {
+                let answer = try await hub.call(
+                    .post,
+                    "/default/\(path)",
+                    body: Self.apple,
+                    headers: self.headers("apple", more)
+                )
+                #expect(answer.status == 400 && answer.text.contains(word), "\(path): \(answer.status) \(answer.text)")
+            }
+        }
+    }
+
     @Test("A repeated request is one send; the same tracking id with another content is another")
     func idempotent() async throws {
         try await HubHarness.run { hub in
             let headers = self.headers("apple", ["TrackingId": "0b7a7a3e-2c7d-4e58-9d0a-0123456789ab"])
             let first = try await hub.call(.post, "/default/messages", body: Self.apple, headers: headers)
-            let again = try await hub.call(.post, "/default/messages", body: Self.apple, headers: headers)
+            // Tracing gives each attempt a header of its own.
+            let traced = headers.merging(["traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]) {
+                $1
+            }
+            let again = try await hub.call(.post, "/default/messages", body: Self.apple, headers: traced)
             #expect(first.status == 201 && again.status == 201)
             #expect(first.header("Location") == again.header("Location"))
             let other = try await hub.call(

@@ -230,7 +230,7 @@ import Testing
         let host = try Host()
         try host.write("apps:\n  default: {}\n", to: "apps.yaml")
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
-        let create = ["hub", "rules", "create", "backend", "--rights", "send,manage", "--endpoint", "push.example"]
+        let create = ["hub", "rules", "create", "backend", "--rights", "send,listen,manage", "--endpoint", "push.example"]
         let made = try #require(try await host.run(create).first)
         #expect(made.hasPrefix("Endpoint=sb://push.example/;SharedAccessKeyName=backend;SharedAccessKey="))
         await #expect(throws: CommandFailure.self) { try await host.run(create) }
@@ -240,7 +240,7 @@ import Testing
                 == true
         )
         let list = try await host.run("hub", "rules", "list")
-        #expect(list.count == 1 && list.first?.hasPrefix("backend: manage, send, created ") == true)
+        #expect(list.count == 1 && list.first?.hasPrefix("backend: listen, manage, send, created ") == true)
         await #expect(throws: CommandFailure.self) {
             try await host.run("hub", "rules", "rotate", "other", "--key", "primary")
         }

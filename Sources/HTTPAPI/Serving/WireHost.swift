@@ -92,6 +92,7 @@ package struct WireHost: Sendable {
     ///   - context: Its connection.
     ///   - caller: The caller.
     ///   - spec: The caller's app.
+    ///   - isList: Whether the body may be as large as a send to many (`api.send_size`), and not only `api.body_size`.
     ///   - work: The work, with the body.
     /// - Returns: What the work returns.
     /// - Throws: What ``refusal(of:request:route:)`` has words for.
@@ -100,12 +101,13 @@ package struct WireHost: Sendable {
         context: APIContext,
         caller: Caller,
         spec: AppSpec,
+        isList: Bool,
         _ work: ([UInt8]) async throws -> Value
     ) async throws -> Value {
         let caller = HTTPAPI.Caller(app: caller.app, identity: .key(caller.name), role: .operator)
         return try await self.limits.work(
             request,
-            body: .limited,
+            body: isList ? .send : .limited,
             caller: caller,
             spec: spec,
             end: context.endBody

@@ -86,6 +86,10 @@ struct HubRegistrations: Sendable {
                 "\(wire.descriptionName): the platform \(wire.platform.rawValue) cannot be sent to yet"
             )
         }
+        for (member, text) in [("PushVariables", wire.pushVariables), ("SecondaryTileName", wire.secondaryTileName)]
+        where text?.isEmpty == false {
+            throw WireHost.Refusal(.badRequest, "\(member): is not kept; leave it out")
+        }
         let template = try wire.template.map { template throws(InvalidValue) in
             try DeviceTemplate(template, name: template.name ?? "", for: pns)
         }

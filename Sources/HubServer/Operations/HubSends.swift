@@ -17,12 +17,7 @@ struct HubSends: Sendable {
 
     /// To an expression, to all, or to one handle.
     func send(_ request: HubRequest) async throws -> Response {
-        guard !request.target.has("test") else {
-            throw WireHost.Refusal(
-                .badRequest,
-                "test: test sends are not offered; the telemetry of a send says as much"
-            )
-        }
+        try Self.refuseTest(request)
         if TemplateSend.isMeant(by: request) {
             return try await self.accept(try TemplateSend(request).content, try Self.audience(request), request)
         }
@@ -39,7 +34,12 @@ struct HubSends: Sendable {
 
     /// To up to 1000 handles.
     func sendBatch(_ request: HubRequest) async throws -> Response {
+        try Self.refuseTest(request)
+        for name in [WireNames.tags, WireNames.deviceHandle] where request.header(name) != nil {
+            throw WireHost.Refusal(.badRequest, "\(name): a batch goes to the handles in its part devices")
+        }
         let batch = try DirectSendBody(reading: request.body, contentType: request.headers[.contentType] ?? "")
+        try HubResponder.check(size: batch.notification.count, of: "the part notification")
         let native = try NativeSend(request, body: batch.notification)
         let audience = try Self.list(batch.handles, of: native, request)
         return try await self.accept(native.content, audience, request, native.pns)
@@ -47,6 +47,14 @@ struct HubSends: Sendable {
 
     /// To an expression or to all, at another time.
     func schedule(_ request: HubRequest) async throws -> Response {
+        try Self.refuseTest(request)
+        // Without tags it would go to all, and it was meant for one.
+        guard !request.target.has("direct"), request.header(WireNames.deviceHandle) == nil else {
+            throw WireHost.Refusal(
+                .badRequest,
+                "\(WireNames.deviceHandle): a scheduled send goes to tags or to all, and not to a handle"
+            )
+        }
         guard let text = request.header(WireNames.scheduleTime), let time = WireTime.loose(text) else {
             throw WireHost.Refusal(
                 .badRequest,
@@ -74,6 +82,15 @@ struct HubSends: Sendable {
             try await self.store.cancel(id, app: request.app)?.state == .cancelled
         else { throw WireHost.Refusal(.conflict, "the notification goes out already: it is \(job.state.rawValue)") }
         return .wire()
+    }
+
+    private static func refuseTest(_ request: HubRequest) throws {
+        guard !request.target.has("test") else {
+            throw WireHost.Refusal(
+                .badRequest,
+                "test: test sends are not offered; the telemetry of a send says as much"
+            )
+        }
     }
 
     // MARK: Audiences
@@ -141,13 +158,23 @@ struct HubSends: Sendable {
         return response
     }
 
+    /// How the names of the headers begin that say what is sent, and to whom.
+    ///
+    /// A repetition may differ in others: a proxy's, or `traceparent`, which is another one for each attempt.
+    private static let contentHeaders = [
+        "content-type", "servicebusnotification-", "apns-", "x-apns-", "x-wns-", "p256dh", "auth",
+    ]
+
     /// A client that repeats a request sends the same `TrackingId` with the same content: it is one send.
     ///
     /// One that uses its id for another content means another send, so the content is part of the key.
     private static func idempotency(_ request: HubRequest) -> NewJob.Idempotency? {
         guard request.headers[.trackingID] == request.trackingID else { return nil }
         var hash = SHA256()
-        let headers = request.headers.filter { $0.name != .authorization }
+        let headers = request.headers
+            .filter { field in
+                field.name != .authorization && Self.contentHeaders.contains { field.name.canonicalName.hasPrefix($0) }
+            }
             .map { "\($0.name.canonicalName): \($0.value)" }.sorted()
         let query = request.target.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         for part in [request.target.path] + query + headers {

@@ -80,10 +80,16 @@ package struct HubResponder: HTTPResponder {
         let (pass, target) = (head.pass, head.target)
         try HubGate.check(operation.right, of: pass.rule)
         let caller = WireHost.Caller(app: pass.app, name: "hub:\(pass.rule.name)")
-        return try await self.host.work(request, context: context, caller: caller, spec: pass.spec) { body in
-            guard body.count <= WireNames.maximumBody else {
-                throw WireHost.Refusal(.contentTooLarge, "the body has more than \(WireNames.maximumBody) bytes")
-            }
+        // A thousand handles alone are more than all other bodies may be.
+        let isList = operation == .sendBatch
+        return try await self.host.work(
+            request,
+            context: context,
+            caller: caller,
+            spec: pass.spec,
+            isList: isList
+        ) { body in
+            try Self.check(size: body.count, of: "the body", isList ? WireNames.maximumList : WireNames.maximumBody)
             return try await self.handle(
                 operation,
                 HubRequest(
@@ -96,6 +102,13 @@ package struct HubResponder: HTTPResponder {
                     trackingID: head.trackingID
                 )
             )
+        }
+    }
+
+    /// - Throws: ``WireHost/Refusal``: 413 where something has more bytes than it may.
+    static func check(size: Int, of what: String, _ most: Int = WireNames.maximumBody) throws {
+        guard size <= most else {
+            throw WireHost.Refusal(.contentTooLarge, "\(what) has more than \(most) bytes")
         }
     }
 

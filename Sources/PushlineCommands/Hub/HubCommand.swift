@@ -69,6 +69,10 @@ struct HubRulesCommand: AsyncParsableCommand {
             guard !rights.isEmpty, rights.count == words.count else {
                 throw ValidationError("--rights has one or more of listen, send and manage, divided by commas.")
             }
+            // As the original: what lists and reads telemetry asks for one of the others too.
+            guard !rights.contains(.manage) || Set(rights) == Set(HubRule.Right.allCases) else {
+                throw ValidationError("The right manage goes with both others: --rights listen,send,manage.")
+            }
             return Set(rights)
         }
 
