@@ -420,6 +420,11 @@ if Context.environment["PUSHLINE_BENCHMARKS"] == "1" {
             path: "Benchmarks/ImportSpeed"
         ),
         .executableTarget(
+            name: "EncryptionSpeed",
+            dependencies: ["PushModel", "PushServices", crypto],
+            path: "Benchmarks/EncryptionSpeed"
+        ),
+        .executableTarget(
             name: "TimedPaths",
             dependencies: ["HotPaths", .product(name: "Benchmark", package: "benchmark")],
             path: "Benchmarks/TimedPaths",

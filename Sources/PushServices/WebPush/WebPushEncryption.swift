@@ -1,5 +1,5 @@
-import Crypto
-import PushModel
+package import Crypto
+package import PushModel
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -8,7 +8,7 @@ import Foundation
 #endif
 
 /// Encrypts messages for browsers (RFC 8291): one record of `aes128gcm` (RFC 8188), with a key pair of its own.
-enum WebPushEncryption {
+package enum WebPushEncryption {
     /// The most bytes of a body that every push service takes, and the size of the record.
     static let recordSize = 4096
 
@@ -21,7 +21,7 @@ enum WebPushEncryption {
     ///   - salt: 16 fresh random bytes; others for test vectors alone.
     /// - Returns: The body.
     /// - Throws: The fault of the browser's key.
-    static func encrypt(
+    package static func encrypt(
         _ plaintext: [UInt8],
         for subscription: WebPushSubscription,
         key: P256.KeyAgreement.PrivateKey = P256.KeyAgreement.PrivateKey(),
@@ -63,7 +63,7 @@ enum WebPushEncryption {
     }
 
     /// 16 random bytes.
-    static func salt() -> [UInt8] {
+    package static func salt() -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         return (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     }
