@@ -69,6 +69,26 @@ import Yams
         }
     }
 
+    /// What another service of the app would refuse is no fault.
+    @Test(arguments: [
+        (#""data":{"k":"v"},"apns":{"priority":10}"#, "apns.priority"), (#""data":{"aps":"v"}"#, "data.aps"),
+    ])
+    func handlesAreCheckedForTheirOwnServices(_ members: String, _ name: String) async throws {
+        @Sendable func send(_ pns: String, _ handle: String) -> String {
+            #"{"to":{"handles":[{"pns":"\#(pns)","handle":"\#(handle)"}]},\#(members)}"#
+        }
+        try await Harness.run(NativeSendTests.options) { api async throws in
+            for path in ["/api/sends", "/api/sends/batch"] {
+                let answer = try await api.call(.post, path, as: .user("desk"), body: send("fcm", "f"))
+                let said = try JSONReader.read(Array(answer.text.utf8.prefix { $0 != 10 }))
+                #expect(said["id"]?.text != nil, "\(answer.text)")
+                let token = String(repeating: "ab", count: 32)
+                let refused = try await api.call(.post, path, as: .user("desk"), body: send("apns", token))
+                #expect(refused.text.contains(name), "\(refused.text)")
+            }
+        }
+    }
+
     @Test(arguments: ServiceFormat.all.map(\.service.rawValue)) func usersMayNotUseWhatOneServiceHas(_ service: String)
         async throws
     {

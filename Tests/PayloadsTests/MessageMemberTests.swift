@@ -219,6 +219,35 @@ import Testing
         #expect(MessageMember.warnings(of: content, for: [.apns, .fcm]).map(\.member) == ["apns.ttl", "category"])
     }
 
+    @Test func whereEveryServiceHasAFormTheMessageIsDropped() {
+        let message = Content.Message(title: "T", members: MessageMembers([.init("thread", .string("x"))]))
+        let form = NativePayload(kind: .alert, body: Array(#"{"aps":{}}"#.utf8))
+        let content = Content.native(.init(message: message, forms: [form]))
+        let warnings = MessageMember.warnings(of: content, for: [.apns])
+        #expect(warnings.map(\.member) == ["title", "thread"])
+        #expect(warnings.allSatisfy { $0.reason.contains("native") })
+        #expect(MessageMember.warnings(of: .native(.init(message: nil, forms: [form])), for: [.apns]).isEmpty)
+    }
+
+    @Test func aServiceThatIsRetiredTakesNothing() {
+        let content = Content.message(.init(body: "B", members: MessageMembers([.init("thread", .string("x"))])))
+        let warnings = MessageMember.warnings(of: content, for: [.mpns])
+        #expect(warnings.map(\.member) == ["body", "thread"])
+        #expect(warnings.allSatisfy { $0.reason.hasSuffix("no service that takes messages") })
+    }
+
+    @Test(arguments: ["wns.tile", "wns.badge", "wns.raw"])
+    func whatIsNotInPlaceOfAToastIsAWarning(_ instead: String) throws {
+        let alone = try Self.sent(Self.message([instead]), to: .wns)
+        for member in MessageMember.all
+        where member.places[.wns] != nil && !["wns.tile", "wns.badge", "wns.raw"].contains(member.name) {
+            let with = try Self.message([instead, member.name])
+            let isTaken = try Self.sent(with, to: .wns) != alone
+            let warnings = MessageMember.warnings(of: with, for: [.wns]).map(\.member)
+            #expect(warnings == (isTaken ? [] : [member.name]), "\(member.name)")
+        }
+    }
+
     @Test func aJobKeepsThem() throws {
         let content = try Self.message(MessageMember.all.map(\.name))
         let data = try JSONEncoder().encode(content)

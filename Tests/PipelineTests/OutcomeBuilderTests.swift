@@ -51,6 +51,16 @@ struct OutcomeBuilderTests {
         .unanswered(reason: "reset"),
     ]
 
+    @Test func nothingIsTriedAfterTheServicesOwnTimeToLive() {
+        for (seconds, left) in [(-1, 0), (60, 2)] {
+            let keepUntil = Timestamp.now.advanced(by: .seconds(seconds))
+            var builder = self.builder(self.batch(2, keepUntil: keepUntil, tries: [1, 0]))
+            #expect(builder.addUntried(stop: nil).count == left)
+            #expect(builder.outcome().expired == 2 - left)
+            #expect(builder.outcome().retries.isEmpty)
+        }
+    }
+
     @Test func aDryRunCountsDeadTokensAndPrunesNone() {
         var builder = self.builder(self.batch(2, isDryRun: true))
         let indexes = builder.addUntried(stop: nil)

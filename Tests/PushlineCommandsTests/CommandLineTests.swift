@@ -85,6 +85,7 @@ import Testing
         ["accounts", "change", "ann"],
         ["accounts", "add", "a b", "--role", "user"],
         ["send", "--tags", "a", "--tag", "b", "x"], ["send", "--tags", "a"], ["send", "--count"],
+        ["send", "--user", "ann", "--count", "--message", "f"], ["send", "--user", "ann", "--count", "--native", "f"],
         ["send", "--user", "ann", "--count", "--watch"], ["accounts", "add", "a:b", "--role", "user"],
         ["accounts", "add", "ann", "--role", "user", "--password", "secret"],
         ["accounts", "add", "ann", "--role", "user", "--password-file", "p", "--password-stdin"],

@@ -93,11 +93,29 @@ struct APNsRuleTests {
             headers: Self.liveActivity,
             body: #"{"aps":{"timestamp":1790000000,"event":"end","dismissal-date":0}}"#
         ),
+        Case(
+            reason: "",
+            status: 200,
+            headers: Self.liveActivity,
+            body: Self.start(
+                #""alert":{},"attributes-type":"A","attributes":{},"relevance-score":75,"input-push-token":1"#
+            )
+        ),
+        Case(
+            reason: "",
+            status: 200,
+            headers: Self.liveActivity,
+            body: Self.start(#""alert":{},"attributes-type":"A","attributes":{},"input-push-channel":"c""#)
+        ),
     ]
 
     private static let liveActivity: [String: String?] = [
         "apns-push-type": "liveactivity", "apns-topic": Self.bundle + ".push-type.liveactivity",
     ]
+
+    private static func start(_ members: String) -> String {
+        #"{"aps":{"timestamp":1790000000,"event":"start","content-state":{},\#(members)}}"#
+    }
 
     /// A good push of an alert does not vouch for the same bytes as a Live Activity's.
     @Test(
@@ -106,6 +124,13 @@ struct APNsRuleTests {
             #"{"aps":{"timestamp":1790000000000,"event":"end"}}"#, #"{"aps":{"event":"end"}}"#,
             #"{"aps":{"timestamp":1790000000,"event":"begin","content-state":{}}}"#,
             #"{"aps":{"timestamp":1790000000,"event":"start","content-state":{},"attributes-type":"A","attributes":{}}}"#,
+            #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{},"attributes":{}}}"#,
+            #"{"aps":{"timestamp":1790000000,"event":"end","input-push-token":1}}"#,
+            #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{},"dismissal-date":1790000000}}"#,
+            #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{},"relevance-score":"high"}}"#,
+            Self.start(
+                #""alert":{},"attributes-type":"A","attributes":{},"input-push-token":1,"input-push-channel":"c""#
+            ),
         ]
     )
     func whatIsNoLiveActivityIsRefused(body: String) async throws {

@@ -105,7 +105,10 @@ struct SendRoutes: Sendable {
             timeToLive: body.timeToLive,
             collapse: body.collapse
         )
-        try SendJobs.check(body.content.content, for: body.content.platforms, options: options, spec: spec)
+        // Those of the handles: what another service would refuse is no fault. Where they are none of those named, it goes nowhere.
+        let reached = body.services(spec)
+        let services = reached.isEmpty ? body.content.platforms : reached
+        try SendJobs.check(body.content.content, for: services, options: options, spec: spec)
         return body
     }
 }

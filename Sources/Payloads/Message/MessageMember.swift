@@ -86,22 +86,66 @@ package struct MessageMember: Sendable {
     ///   - services: Those that it is for.
     /// - Returns: A warning for each member that none of them takes.
     package static func warnings(of content: Content, for services: [PushService]) -> [InvalidValue] {
+        guard let message = Self.message(in: content) else { return [] }
         let taking = services.filter { $0.isInService && content.message(for: $0) != nil }
-        guard let message = services.lazy.compactMap({ content.message(for: $0) }).first else { return [] }
-        return (message.members?.values ?? []).compactMap { given in
-            guard given.value != .bool(false), let member = Self.named[given.name] else { return nil }
-            if member.isShown, message.isSilent {
-                return InvalidValue(
-                    member: given.name,
-                    "is dropped: it belongs to a text, and the message has no title and no body"
-                )
-            }
-            guard !taking.contains(where: { member.places[$0] != nil }) else { return nil }
-            let titles = taking.map(\.descriptor.title).joined(separator: ", ")
+        let texts = taking.isEmpty ? Self.texts(of: message) : []
+        let others = (message.members?.values ?? []).filter { $0.value != .bool(false) }.map(\.name)
+        return (texts + others).compactMap { name in
+            Self.warning(of: name, in: message, for: services, taking: taking)
+        }
+    }
+
+    private static func warning(
+        of name: String,
+        in message: Content.Message,
+        for services: [PushService],
+        taking: [PushService]
+    ) -> InvalidValue? {
+        let member = Self.named[name]
+        if member?.isShown == true, message.isSilent {
             return InvalidValue(
-                member: given.name,
-                "is dropped: this message goes to \(titles), where it means nothing"
+                member: name,
+                "is dropped: it belongs to a text, and the message has no title and no body"
             )
         }
+        guard !taking.isEmpty else { return InvalidValue(member: name, Self.wordsOfNone(services)) }
+        guard let member, !taking.contains(where: { member.isTaken(by: $0, in: message) }) else { return nil }
+        if taking.contains(where: { member.places[$0] != nil }) {
+            return InvalidValue(
+                member: name,
+                "is dropped: it belongs to a toast, and WNS takes one of toast, tile, badge and raw in a push"
+            )
+        }
+        let titles = taking.map(\.descriptor.title).joined(separator: ", ")
+        return InvalidValue(member: name, "is dropped: this message goes to \(titles), where it means nothing")
+    }
+
+    /// Why no service gets the message.
+    private static func wordsOfNone(_ services: [PushService]) -> String {
+        services.contains(where: \.isInService)
+            ? "is dropped: every service of the send has a form in native"
+            : "is dropped: the send goes to no service that takes messages"
+    }
+
+    /// The message beside forms too, whichever services have one.
+    private static func message(in content: Content) -> Content.Message? {
+        switch content {
+        case .message(let message): message
+        case .native(let native): native.message
+        case .classic, .rich, .template: nil
+        }
+    }
+
+    /// What a message has that is not in the table, since every service takes it.
+    private static func texts(of message: Content.Message) -> [String] {
+        [("title", message.title != nil), ("body", message.body != nil), ("data", !message.data.isEmpty)]
+            .filter(\.1).map(\.0)
+    }
+
+    /// Whether a service gets it with this message.
+    func isTaken(by pns: PushService, in message: Content.Message) -> Bool {
+        guard self.places[pns] != nil else { return false }
+        guard pns == .wns, let taken = WNSPayload.members(inPlaceOfToast: message) else { return true }
+        return taken.contains(self.name)
     }
 }

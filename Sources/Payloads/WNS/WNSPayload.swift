@@ -58,6 +58,16 @@ enum WNSPayload {
         )
     }
 
+    /// The members that a message can have for WNS where one of them stands in place of the toast; nil = it is a toast, or silent.
+    static func members(inPlaceOfToast message: Content.Message) -> [String]? {
+        guard let members = message.members else { return nil }
+        let headers = ["wns.tag", "wns.priority", "wns.ttl"]
+        if members["wns.raw"] != nil { return headers + ["wns.raw"] }
+        if members["wns.badge"] != nil { return headers + ["wns.badge"] }
+        guard members.isSet("wns.tile"), !message.isSilent else { return nil }
+        return headers + ["wns.tile", "subtitle", "image"]
+    }
+
     /// The texts and the image.
     private static func shown(_ message: Content.Message) -> String {
         let texts = [message.title, message.members?.text("subtitle"), message.body].compactMap { $0 }

@@ -43,6 +43,8 @@ struct OutcomeBuilder {
     /// - Returns: The indexes of those to try.
     mutating func addUntried(of some: [Int]? = nil, stop: StopCause?) -> [Int] {
         let indexes = some ?? Array(self.batch.devices.rows.indices)
+        // Its job may go on for other services.
+        let stop = stop ?? (self.batch.isLate(at: self.began) ? .expired : nil)
         var toTry: [Int] = []
         toTry.reserveCapacity(indexes.count)
         for index in indexes {

@@ -47,6 +47,14 @@ package struct DeliverBatch: Sendable, Equatable {
         self.isDryRun = isDryRun
     }
 
+    /// Whether a service's own time to live is over: a try would come too late.
+    ///
+    /// One that is as long as its job's is left to the store, whose clock does not jump.
+    package func isLate(at now: Timestamp) -> Bool {
+        guard let keepUntil = self.keepUntil, keepUntil != Self.nowOrNever else { return false }
+        return keepUntil < self.expires && keepUntil <= now
+    }
+
     /// The devices, field by field.
     package struct Devices: Sendable, Equatable {
         /// Registration rows.

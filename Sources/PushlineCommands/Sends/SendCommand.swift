@@ -183,6 +183,10 @@ struct SendCommand: AsyncParsableCommand {
         guard [self.count, self.watch, self.preview].count(where: { $0 }) <= 1 else {
             throw ValidationError("Give only one of --count, --preview and --watch.")
         }
+        // What is in the file could name other services than those counted.
+        guard !self.count || (self.message == nil && self.native == nil) else {
+            throw ValidationError("--count reads no file of --message or --native; name the services with --platform.")
+        }
         // The file is read once, when all else is right.
         if !self.count { _ = try self.notification(to: .user("")) }
     }
