@@ -20,7 +20,7 @@ async function problem(answer) {
   let detail = "";
   if (answer.headers.get("Content-Type")?.startsWith("application/problem+json")) {
     const body = await answer.json();
-    detail = (body.errors ?? []).map((error) => error.detail).find(Boolean) ?? body.detail ?? body.title ?? "";
+    detail = (body.errors ?? []).map(({ member, reason }) => (member ? `${member}: ${reason}` : reason)).find(Boolean) ?? body.detail ?? body.title ?? "";
   }
   return Object.assign(new Error(detail ? `${answer.status}: ${detail}` : String(answer.status)), { status: answer.status });
 }
