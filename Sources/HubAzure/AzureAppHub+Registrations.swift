@@ -8,7 +8,7 @@ extension AzureAppHub {
         do throws(AzureHubError) {
             switch request {
             case .issue(_, let handles): return try await self.issue(handles, spec: spec)
-            case .upsert(let id, let upsert): return try await self.upsert(id, upsert, by: job)
+            case .upsert(let id, let upsert): return try await self.upsert(id, upsert, by: job, spec: spec)
             case .create(_, let upsert): return try await self.create(upsert, by: job)
             // What has no route has no job either.
             case .patch, .install: return .refused("a registration at an Azure hub is put as a whole, each by itself")
@@ -54,11 +54,12 @@ extension AzureAppHub {
     private func upsert(
         _ id: RegistrationID,
         _ upsert: RegisterRequest.Upsert,
-        by job: Job
+        by job: Job,
+        spec: AppSpec
     ) async throws(AzureHubError) -> RegisterResult {
         let wanted = try Self.wire(upsert, id: id, by: job)
         if upsert.onBehalf == nil, let present = try await self.hub.registration(id.text),
-            Self.owner(of: present) != job.user?.key, present.handle != wanted.handle
+            Self.owner(of: present) != job.user?.key, !Self.isOf(upsert, present, spec)
         {
             return .notFound
         }
@@ -106,6 +107,16 @@ extension AzureAppHub {
     /// Whether a job may change a registration: a backend any, a user their own.
     private static func mayChange(_ registration: WireRegistration, _ job: Job) -> Bool {
         job.user.map { Self.owner(of: registration) == $0.key } ?? true
+    }
+
+    /// Whether a registration is of the device that is to be registered: a hub shows tokens of APNs in capitals.
+    private static func isOf(
+        _ upsert: RegisterRequest.Upsert,
+        _ registration: WireRegistration,
+        _ spec: AppSpec
+    ) -> Bool {
+        guard let text = registration.handle.first else { return false }
+        return (try? spec.handle(text, of: upsert.pns)) == upsert.handle
     }
 
     private static func owner(of registration: WireRegistration) -> String? {

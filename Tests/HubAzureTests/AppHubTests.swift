@@ -1,0 +1,82 @@
+import Hub
+import HubWire
+import PushModel
+import RawHTTP
+import Testing
+
+@testable import HubAzure
+
+/// The registrations of an app whose hub is at Azure, as its jobs change them.
+@Suite("Registrations of an app at an Azure hub", .timeLimit(.minutes(1)))
+struct AppHubTests {
+    private static let token = String(repeating: "ab", count: 32)
+    private static let place = WireRegistration.Place(address: "https://h/shop/registrations/1", updated: .now)
+
+    private static let spec: AppSpec = {
+        var spec = AppSpec()
+        spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "shop", platforms: [.apns])
+        return spec
+    }()
+
+    /// As a hub shows it: tokens of APNs in capitals.
+    private static func shown(_ id: String, of user: String, token: String = Self.token) -> WireRegistration {
+        let tags = ["username:\(user)"]
+        return WireRegistration(platform: .apple, id: id, handle: [token.uppercased()], tags: tags)
+    }
+
+    private static func entry(_ registration: WireRegistration) -> RawServer.Reply {
+        .answer(200, [("Content-Type", WireNames.entry)], body: registration.entry(self.place))
+    }
+
+    private static func upsert(_ token: String = Self.token) throws -> RegisterRequest.Upsert {
+        RegisterRequest.Upsert(pns: .apns, handle: try self.spec.handle(token, of: .apns), tags: [])
+    }
+
+    private static func register(
+        _ request: RegisterRequest,
+        by user: String?,
+        at scripted: ScriptedHub
+    ) async throws -> RegisterResult? {
+        let job = Job(
+            id: .make(),
+            sequence: 1,
+            app: .default,
+            user: try user.map { try UserName($0, .folded) },
+            key: nil,
+            priority: .normal,
+            work: .register(request),
+            state: .running,
+            hubState: nil,
+            result: nil,
+            reason: nil,
+            accepted: .now,
+            started: nil,
+            finished: nil,
+            expires: .now,
+            due: nil,
+            counts: [:]
+        )
+        return try await AzureAppHub(hub: scripted.hub).register(request, for: job, spec: self.spec)
+    }
+
+    @Test("a phone that changes users keeps its registration, though the hub writes its token in capitals")
+    func changeOfUser() async throws {
+        let id = try #require(RegistrationID("1-2-3"))
+        let (annas, bens) = (Self.shown("1-2-3", of: "ann"), Self.shown("1-2-3", of: "ben"))
+        try await ScriptedHub.with(Self.entry(annas), Self.entry(bens)) { scripted in
+            let result = try await Self.register(.upsert(id, try Self.upsert()), by: "ben", at: scripted)
+            #expect(result == .done)
+            #expect(scripted.requests.map(\.method) == ["GET", "PUT"])
+        }
+    }
+
+    @Test("another's registration of another phone is not found")
+    func anothers() async throws {
+        let id = try #require(RegistrationID("1-2-3"))
+        let other = Self.shown("1-2-3", of: "ann", token: String(repeating: "cd", count: 32))
+        try await ScriptedHub.with(Self.entry(other)) { scripted in
+            let result = try await Self.register(.upsert(id, try Self.upsert()), by: "ben", at: scripted)
+            #expect(result == .notFound)
+        }
+    }
+}
