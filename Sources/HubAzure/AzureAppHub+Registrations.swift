@@ -72,6 +72,20 @@ extension AzureAppHub {
         by job: Job
     ) async throws(AzureHubError) -> RegisterResult {
         let issued = try await self.keepFirst(try await self.registrations(of: upsert.handle, upsert.pns))
+        do throws(AzureHubError) {
+            return try await self.put(upsert, as: issued, by: job)
+        } catch {
+            // The id has retired. The app named none, so any other does as well.
+            guard error.kind == .gone else { throw error }
+        }
+        return try await self.put(upsert, as: try await self.keepFirst([]), by: job)
+    }
+
+    private func put(
+        _ upsert: RegisterRequest.Upsert,
+        as issued: RegisterResult,
+        by job: Job
+    ) async throws(AzureHubError) -> RegisterResult {
         guard case .issued(let id) = issued else { return issued }
         try await self.hub.put(try Self.wire(upsert, id: id, by: job))
         return issued

@@ -28,6 +28,15 @@ struct AppHubTests {
         .answer(200, [("Content-Type", WireNames.entry)], body: registration.entry(self.place))
     }
 
+    private static func feed(_ registrations: [WireRegistration], next: String? = nil) -> RawServer.Reply {
+        let feed = WireFeed(title: "Registrations", address: "https://h/shop/registrations", updated: .now)
+        return .answer(
+            200,
+            [("Content-Type", WireNames.feed)] + (next.map { [("X-MS-ContinuationToken", $0)] } ?? []),
+            body: feed.bytes(registrations.map { ($0, self.place) })
+        )
+    }
+
     private static func upsert(_ token: String = Self.token) throws -> RegisterRequest.Upsert {
         RegisterRequest.Upsert(pns: .apns, handle: try self.spec.handle(token, of: .apns), tags: [])
     }
@@ -77,6 +86,24 @@ struct AppHubTests {
         try await ScriptedHub.with(Self.entry(other)) { scripted in
             let result = try await Self.register(.upsert(id, try Self.upsert()), by: "ben", at: scripted)
             #expect(result == .notFound)
+        }
+    }
+
+    @Test("a device whose id has retired gets another one, once")
+    func retiredID() async throws {
+        let request = RegisterRequest.create(candidate: .random(), try Self.upsert())
+        let issued = RawServer.Reply.answer(201, [("Location", "https://h/shop/registrationids/4-5-6")])
+        let (old, new) = (Self.shown("1-2-3", of: "ann"), Self.shown("4-5-6", of: "ann"))
+        try await ScriptedHub.with(Self.feed([old]), .refusal(410), issued, Self.entry(new)) { scripted in
+            let result = try await Self.register(request, by: "ann", at: scripted)
+            let id = try #require(RegistrationID("4-5-6"))
+            #expect(result == .issued(id))
+            #expect(scripted.requests.map(\.method) == ["GET", "PUT", "POST", "PUT"])
+            #expect(scripted.requests[3].target.hasPrefix("/shop/registrations/4-5-6?"))
+        }
+        try await ScriptedHub.with(Self.feed([old]), .refusal(410), issued, .refusal(410)) { scripted in
+            let result = try await Self.register(request, by: "ann", at: scripted)
+            #expect(result == .gone)
         }
     }
 }
