@@ -99,13 +99,34 @@ extension AzureAppHub {
         return .done
     }
 
-    /// Deletes a page of a user's registrations.
+    /// No call of a removal begins later than this, but for the first deletion.
+    ///
+    /// A list and a deletion may follow, of 20 s each, and nobody holds a message for a minute (rule 4).
+    private static let removalTime = Duration.seconds(15)
+
+    /// Deletes a user's registrations, for a while.
     ///
     /// - Returns: nil while there may be more.
     private func remove(_ user: UserName) async throws(AzureHubError) -> RegisterResult? {
-        let page = try await self.hub.registrations(.tag(Tag(user: user).name))
-        for id in page.items.compactMap(\.id) { try await self.hub.deleteRegistration(id) }
-        return page.items.isEmpty && page.continuation == nil ? .done : nil
+        let end = ContinuousClock.now + Self.removalTime
+        var (deleted, unreadable) = (0, 0)
+        var continuation: String?
+        repeat {
+            let page = try await self.hub.registrations(.tag(Tag(user: user).name), continuation: continuation)
+            let ids = page.items.compactMap(\.id)
+            for id in ids {
+                // One at least, or a slow hub would never be done.
+                guard deleted == 0 || ContinuousClock.now < end else { return nil }
+                try await self.hub.deleteRegistration(id)
+                deleted += 1
+            }
+            unreadable += page.unreadable + page.items.count - ids.count
+            continuation = page.continuation
+        } while continuation != nil && ContinuousClock.now < end
+        // The next look shows whether any are left; where nothing can be deleted, no repetition helps.
+        guard deleted == 0 else { return nil }
+        guard unreadable == 0 else { throw Self.unreadable(unreadable) }
+        return continuation == nil ? .done : nil
     }
 
     // MARK: Reading
@@ -161,6 +182,13 @@ extension AzureAppHub {
     }
 
     private static let noCredentials = "an app with an Azure hub has no credentials of its own; leave the name out"
+
+    private static func unreadable(_ count: Int) -> AzureHubError {
+        AzureHubError(
+            .refused,
+            "\(count) or more registrations of the user cannot be read here; delete them at the hub, then repeat this"
+        )
+    }
 
     private static func noPlatform(_ pns: PushService) -> AzureHubError {
         let offered = PushService.list(AppSpec.AzureHub.offered, otherNames: false)

@@ -106,4 +106,43 @@ struct AppHubTests {
             #expect(result == .gone)
         }
     }
+
+    // MARK: Removal of a user
+
+    private static func removal() throws -> RegisterRequest {
+        .removeUser(try UserName("ann", .folded), withAccount: false)
+    }
+
+    /// A page with registrations that nobody here can read.
+    private static func unreadable(_ count: Int, next: String? = nil) -> RawServer.Reply {
+        let entry = "<entry><content><XiaoRegistrationDescription/></content></entry>"
+        let text = "<feed>\(String(repeating: entry, count: count))</feed>"
+        return .xml(200, text, next.map { [("X-MS-ContinuationToken", $0)] } ?? [])
+    }
+
+    @Test("a user's registrations are deleted from all pages, and then there are none")
+    func removalOfPages() async throws {
+        let (first, second) = (Self.shown("1", of: "ann"), Self.shown("2", of: "ann"))
+        let pages = [Self.feed([first], next: "a"), Self.feed([], next: "b"), Self.feed([second])]
+        try await ScriptedHub.with(pages[0], .answer(200), pages[1], pages[2], .refusal(404)) { scripted in
+            #expect(try await Self.register(try Self.removal(), by: nil, at: scripted) == nil)
+            let paths = scripted.requests.map { "\($0.method) \($0.target.split(separator: "?")[0])" }
+            let list = "GET /shop/tags/username%3Aann/registrations"
+            let deletions = ["DELETE /shop/registrations/1", "DELETE /shop/registrations/2"]
+            #expect(paths == [list, deletions[0], list, list, deletions[1]])
+            scripted.answer(Self.feed([]))
+            #expect(try await Self.register(try Self.removal(), by: nil, at: scripted) == .done)
+        }
+    }
+
+    @Test("a user is not removed while the hub has registrations that cannot be read")
+    func removalOfUnreadable() async throws {
+        try await ScriptedHub.with(Self.unreadable(2, next: "a"), Self.unreadable(1)) { scripted in
+            guard case .refused(let reason)? = try await Self.register(try Self.removal(), by: nil, at: scripted) else {
+                Issue.record("it was not refused")
+                return
+            }
+            #expect(reason.contains("3 or more registrations of the user"))
+        }
+    }
 }
