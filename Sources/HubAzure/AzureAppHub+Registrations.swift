@@ -22,7 +22,7 @@ extension AzureAppHub {
             case .gone: return .gone
             // The next try reads it again.
             case .retryLater, .throttled, .unanswered, .preconditionFailed, .unauthorized, .forbidden, .notFound:
-                throw HubError(.unavailable, error.description)
+                throw HubError(.unavailable, error.description, retryAfter: error.retryAfter)
             case .conflict, .tooLarge, .refused: return .refused(error.description)
             }
         }

@@ -107,6 +107,19 @@ struct AppHubTests {
         }
     }
 
+    @Test("how long the hub asks to wait is passed on")
+    func busy() async throws {
+        let id = try #require(RegistrationID("1-2-3"))
+        try await ScriptedHub.with(.refusal(429, "", [("Retry-After", "300")])) { scripted in
+            let error = try #require(
+                await #expect(throws: HubError.self) {
+                    _ = try await Self.register(.upsert(id, try Self.upsert()), by: "ann", at: scripted)
+                }
+            )
+            #expect(error.code == .unavailable && error.retryAfter == .seconds(300))
+        }
+    }
+
     // MARK: Removal of a user
 
     private static func removal() throws -> RegisterRequest {
