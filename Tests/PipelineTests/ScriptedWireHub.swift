@@ -12,6 +12,7 @@ final class ScriptedWireHub: WireHub, WireHubs {
         var answers: [Result<String?, WireHubError>] = []
         var outcomes: [WireOutcome] = []
         var sends: [WireSend] = []
+        var losses = 0
     }
 
     private let state = NIOLockedValueBox(State())
@@ -24,7 +25,17 @@ final class ScriptedWireHub: WireHub, WireHubs {
     /// Says this of what it took, in turn; behind the last one nothing.
     func tell(_ outcomes: WireOutcome...) { self.state.withLockedValue { $0.outcomes += outcomes } }
 
-    func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any WireHub { self }
+    /// Is not to be found, so many times.
+    func lose(_ times: Int) { self.state.withLockedValue { $0.losses = times } }
+
+    func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any WireHub {
+        let isLost = self.state.withLockedValue { state in
+            defer { state.losses = max(0, state.losses - 1) }
+            return state.losses > 0
+        }
+        if isLost { throw HubError(.unavailable, "the file cannot be read") }
+        return self
+    }
 
     func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? { .done }
 

@@ -106,6 +106,10 @@ package struct HubCallers: Sendable {
         } catch let error as WireHubError {
             self.logger.info("A hub does not say what became of a send", metadata: ["error": "\(error.message)"])
             await self.note(call, againIn: nil)
+        } catch let error as HubError {
+            // Else it would be asked each minute without end.
+            self.logger.debug("A hub cannot be used", metadata: ["app": "\(call.app)", "error": "\(error)"])
+            await self.note(call, againIn: again)
         } catch {
             // It is taken again when its minute is over.
             self.logger.debug("A hub could not be asked", metadata: ["app": "\(call.app)", "error": "\(error)"])
