@@ -199,6 +199,17 @@ import Testing
         }
     }
 
+    @Test func aHubThatGivesNoAnswerIsLeftAloneForAWhile() async throws {
+        try await Self.with { harness in
+            harness.wireHub.fallSilent()
+            try await harness.wait(for: try await Self.send(harness))
+            for _ in 0..<600 where harness.wireHub.questions == 0 { try await Task.sleep(for: .milliseconds(50)) }
+            // Twice as long as until its calls are due again.
+            try await Task.sleep(for: .seconds(5))
+            #expect((1...2).contains(harness.wireHub.questions))
+        }
+    }
+
     @Test func aHubThatRefusesTheKeyIsWaitedForVisibly() async throws {
         try await Self.with { harness in
             let fault = WireHubError(.misconfigured, "the hub refuses the token", status: 401)
