@@ -272,8 +272,8 @@ let package = Package(
         .testTarget(
             name: "HubAzureTests",
             dependencies: [
-                "HubAzure", "HubWire", "OutgoingHTTP", "PushModel", "PushlineSimulator", "RawHTTP", asyncHTTPClient,
-                nioConcurrency, nioHTTP1, nioPosix,
+                "Hub", "HubAzure", "HubWire", "OutgoingHTTP", "PushModel", "PushlineSimulator", "RawHTTP",
+                asyncHTTPClient, nioConcurrency, nioHTTP1, nioPosix,
             ]
         ),
         .testTarget(

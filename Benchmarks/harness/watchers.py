@@ -8,21 +8,28 @@ import time
 from processes import Failure
 
 
+EVENT = b"event: job"
+
+
 class Watchers:
     """Reads on a thread of its own, until the server has ended all of them."""
 
     def __init__(self, api, job, count):
         self.seen = 0
+        # Not a number of events: one that is told twice must not stand for one that is not told.
+        self.told = set()
+        # What each connection read last, as long as it may be the beginning of an event.
+        self.rests = {}
         self.selector = selectors.DefaultSelector()
         request = (
             f"GET /api/jobs/{job}/events HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
             f"Authorization: Bearer {api.key}\r\n\r\n"
         ).encode()
-        for _ in range(count):
+        for number in range(count):
             connection = socket.create_connection(("127.0.0.1", api.port), timeout=10)
             connection.sendall(request)
             connection.setblocking(False)
-            self.selector.register(connection, selectors.EVENT_READ)
+            self.selector.register(connection, selectors.EVENT_READ, number)
         self.count = count
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
@@ -31,16 +38,21 @@ class Watchers:
         while self.selector.get_map():
             for key, _ in self.selector.select():
                 data = key.fileobj.recv(65536)
-                self.seen += data.count(b"event: job")
+                text = self.rests.get(key.fd, b"") + data
+                self.rests[key.fd] = text[-len(EVENT) + 1:]
+                if events := text.count(EVENT):
+                    self.seen += events
+                    self.told.add(key.data)
                 if not data:
+                    del self.rests[key.fd]
                     self.selector.unregister(key.fileobj)
                     key.fileobj.close()
 
     def wait_until_all_are_told(self):
         end = time.monotonic() + 30
-        while self.seen < self.count:
+        while len(self.told) < self.count:
             if time.monotonic() > end:
-                raise Failure(f"{self.seen} of {self.count} watchers were told of the job within 30 s")
+                raise Failure(f"{len(self.told)} of {self.count} watchers were told of the job within 30 s")
             time.sleep(0.01)
 
     def wait_until_ended(self):

@@ -15,10 +15,13 @@ package struct HubError: Error, Sendable, CustomStringConvertible {
 
     package let code: Code
     package let message: String
+    /// How long the hub asks to wait; nil = it does not say.
+    package let retryAfter: Duration?
 
-    package init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
         self.code = code
         self.message = message
+        self.retryAfter = retryAfter
     }
 
     package var description: String { "\(self.message) (\(self.code))" }

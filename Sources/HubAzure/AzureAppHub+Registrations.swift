@@ -8,7 +8,7 @@ extension AzureAppHub {
         do throws(AzureHubError) {
             switch request {
             case .issue(_, let handles): return try await self.issue(handles, spec: spec)
-            case .upsert(let id, let upsert): return try await self.upsert(id, upsert, by: job)
+            case .upsert(let id, let upsert): return try await self.upsert(id, upsert, by: job, spec: spec)
             case .create(_, let upsert): return try await self.create(upsert, by: job)
             // What has no route has no job either.
             case .patch, .install: return .refused("a registration at an Azure hub is put as a whole, each by itself")
@@ -22,7 +22,7 @@ extension AzureAppHub {
             case .gone: return .gone
             // The next try reads it again.
             case .retryLater, .throttled, .unanswered, .preconditionFailed, .unauthorized, .forbidden, .notFound:
-                throw HubError(.unavailable, error.description)
+                throw HubError(.unavailable, error.description, retryAfter: error.retryAfter)
             case .conflict, .tooLarge, .refused: return .refused(error.description)
             }
         }
@@ -54,11 +54,12 @@ extension AzureAppHub {
     private func upsert(
         _ id: RegistrationID,
         _ upsert: RegisterRequest.Upsert,
-        by job: Job
+        by job: Job,
+        spec: AppSpec
     ) async throws(AzureHubError) -> RegisterResult {
         let wanted = try Self.wire(upsert, id: id, by: job)
         if upsert.onBehalf == nil, let present = try await self.hub.registration(id.text),
-            Self.owner(of: present) != job.user?.key, present.handle != wanted.handle
+            Self.owner(of: present) != job.user?.key, !Self.isOf(upsert, present, spec)
         {
             return .notFound
         }
@@ -71,6 +72,20 @@ extension AzureAppHub {
         by job: Job
     ) async throws(AzureHubError) -> RegisterResult {
         let issued = try await self.keepFirst(try await self.registrations(of: upsert.handle, upsert.pns))
+        do throws(AzureHubError) {
+            return try await self.put(upsert, as: issued, by: job)
+        } catch {
+            // The id has retired. The app named none, so any other does as well.
+            guard error.kind == .gone else { throw error }
+        }
+        return try await self.put(upsert, as: try await self.keepFirst([]), by: job)
+    }
+
+    private func put(
+        _ upsert: RegisterRequest.Upsert,
+        as issued: RegisterResult,
+        by job: Job
+    ) async throws(AzureHubError) -> RegisterResult {
         guard case .issued(let id) = issued else { return issued }
         try await self.hub.put(try Self.wire(upsert, id: id, by: job))
         return issued
@@ -84,13 +99,34 @@ extension AzureAppHub {
         return .done
     }
 
-    /// Deletes a page of a user's registrations.
+    /// No call of a removal begins later than this, but for the first deletion.
+    ///
+    /// A list and a deletion may follow, of 20 s each, and nobody holds a message for a minute (rule 4).
+    private static let removalTime = Duration.seconds(15)
+
+    /// Deletes a user's registrations, for a while.
     ///
     /// - Returns: nil while there may be more.
     private func remove(_ user: UserName) async throws(AzureHubError) -> RegisterResult? {
-        let page = try await self.hub.registrations(.tag(Tag(user: user).name))
-        for id in page.items.compactMap(\.id) { try await self.hub.deleteRegistration(id) }
-        return page.items.isEmpty && page.continuation == nil ? .done : nil
+        let end = ContinuousClock.now + Self.removalTime
+        var (deleted, unreadable) = (0, 0)
+        var continuation: String?
+        repeat {
+            let page = try await self.hub.registrations(.tag(Tag(user: user).name), continuation: continuation)
+            let ids = page.items.compactMap(\.id)
+            for id in ids {
+                // One at least, or a slow hub would never be done.
+                guard deleted == 0 || ContinuousClock.now < end else { return nil }
+                try await self.hub.deleteRegistration(id)
+                deleted += 1
+            }
+            unreadable += page.unreadable + page.items.count - ids.count
+            continuation = page.continuation
+        } while continuation != nil && ContinuousClock.now < end
+        // The next look shows whether any are left; where nothing can be deleted, no repetition helps.
+        guard deleted == 0 else { return nil }
+        guard unreadable == 0 else { throw Self.unreadable(unreadable) }
+        return continuation == nil ? .done : nil
     }
 
     // MARK: Reading
@@ -106,6 +142,16 @@ extension AzureAppHub {
     /// Whether a job may change a registration: a backend any, a user their own.
     private static func mayChange(_ registration: WireRegistration, _ job: Job) -> Bool {
         job.user.map { Self.owner(of: registration) == $0.key } ?? true
+    }
+
+    /// Whether a registration is of the device that is to be registered: a hub shows tokens of APNs in capitals.
+    private static func isOf(
+        _ upsert: RegisterRequest.Upsert,
+        _ registration: WireRegistration,
+        _ spec: AppSpec
+    ) -> Bool {
+        guard let text = registration.handle.first else { return false }
+        return (try? spec.handle(text, of: upsert.pns)) == upsert.handle
     }
 
     private static func owner(of registration: WireRegistration) -> String? {
@@ -136,6 +182,13 @@ extension AzureAppHub {
     }
 
     private static let noCredentials = "an app with an Azure hub has no credentials of its own; leave the name out"
+
+    private static func unreadable(_ count: Int) -> AzureHubError {
+        AzureHubError(
+            .refused,
+            "\(count) or more registrations of the user cannot be read here; delete them at the hub, then repeat this"
+        )
+    }
 
     private static func noPlatform(_ pns: PushService) -> AzureHubError {
         let offered = PushService.list(AppSpec.AzureHub.offered, otherNames: false)

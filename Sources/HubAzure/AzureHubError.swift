@@ -51,9 +51,12 @@ package struct AzureHubError: Error, Sendable, Equatable, CustomStringConvertibl
 
     /// Whether the hub may have done what was asked: a repeated send may then be a second one.
     ///
-    /// So it is without an answer, and where the hub or a proxy failed with the request in its hands (500, 502, 504).
+    /// So it is without an answer, and where the hub or a proxy failed with the request in its hands: 408, and every 5xx but those
+    /// that say that nothing was done (501, 503, 505). Proxies have statuses of their own there.
     package var mayHaveBeenTaken: Bool {
-        self.kind == .unanswered || self.status.map { [500, 502, 504].contains($0) } ?? false
+        guard self.kind != .unanswered else { return true }
+        guard let status = self.status else { return false }
+        return status == 408 || status >= 500 && ![501, 503, 505].contains(status)
     }
 
     package var description: String {

@@ -14,6 +14,7 @@ import threading
 class Autopush:
     def __init__(self, certificate, key):
         self.lock = threading.Lock()
+        # A browser's connection may be another one by the time of the push.
         self.browsers = {}
         self.channels = {}
         self.acknowledged = []
@@ -39,16 +40,21 @@ class Autopush:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return server.server_address[1]
 
-    def register(self, browser, channel):
+    def register(self, uaid, channel):
         with self.lock:
             name = secrets.token_urlsafe(24)
-            self.channels[name] = (browser, channel)
+            self.channels[name] = (uaid, channel)
         return f"https://{self.host}/push/{name}"
 
     def forget(self, endpoint):
         """From now on the subscription is gone."""
         with self.lock:
             del self.channels[endpoint.rsplit("/", 1)[1]]
+
+    def unregister(self, uaid, channel):
+        """As `forget`, by the browser's own wish."""
+        with self.lock:
+            self.channels = {name: whose for name, whose in self.channels.items() if whose != (uaid, channel)}
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
@@ -67,14 +73,21 @@ class Endpoint(Handler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.service.gate.wait()
         with self.service.lock:
-            browser, channel = self.service.channels.get(self.path.rsplit("/", 1)[1], (None, None))
+            uaid, channel = self.service.channels.get(self.path.rsplit("/", 1)[1], (None, None))
+            browser = self.service.browsers.get(uaid)
         is_right = self.headers["Content-Encoding"] == "aes128gcm" and (self.headers["Authorization"] or "").startswith("vapid ")
-        status = 410 if browser is None else 201 if is_right and "TTL" in self.headers else 400
+        status = 410 if uaid is None else 201 if is_right and "TTL" in self.headers else 400
         if status == 201:
-            browser.tell({
-                "messageType": "notification", "channelID": channel, "version": secrets.token_hex(8), "ttl": int(self.headers["TTL"]),
-                "data": base64.urlsafe_b64encode(body).rstrip(b"=").decode(), "headers": {"encoding": "aes128gcm"},
-            })
+            try:
+                if browser is None:
+                    raise ConnectionError
+                browser.tell({
+                    "messageType": "notification", "channelID": channel, "version": secrets.token_hex(8), "ttl": int(self.headers["TTL"]),
+                    "data": base64.urlsafe_b64encode(body).rstrip(b"=").decode(), "headers": {"encoding": "aes128gcm"},
+                })
+            except (OSError, ValueError):
+                # Nothing is kept for a browser that is away: the sender comes again.
+                status = 503
         self.send_response(status)
         self.send_header("Location", f"https://{self.service.host}/m/{secrets.token_hex(8)}")
         self.send_header("Content-Length", "0")
@@ -82,6 +95,8 @@ class Endpoint(Handler):
 
 
 class BrowserSide(Handler):
+    uaid = None
+
     def do_GET(self):
         accept = hashlib.sha1(self.headers["Sec-WebSocket-Key"].encode() + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
         self.send_response(101)
@@ -92,18 +107,27 @@ class BrowserSide(Handler):
             self.send_header("Sec-WebSocket-Protocol", self.headers["Sec-WebSocket-Protocol"].split(",")[0].strip())
         self.end_headers()
         self.close_connection = True
-        while (message := self.message()) is not None:
-            self.answer(json.loads(message))
+        try:
+            while (message := self.message()) is not None:
+                self.answer(json.loads(message))
+        finally:
+            with self.service.lock:
+                # Another connection may have taken its place.
+                if self.service.browsers.get(self.uaid) is self:
+                    del self.service.browsers[self.uaid]
 
     def answer(self, message):
         kind = message.get("messageType", "ping")
         if kind == "hello":
-            uaid = message.get("uaid") or secrets.token_hex(16)
-            self.tell({"messageType": "hello", "status": 200, "uaid": uaid, "use_webpush": True, "broadcasts": {}})
+            self.uaid = message.get("uaid") or secrets.token_hex(16)
+            with self.service.lock:
+                self.service.browsers[self.uaid] = self
+            self.tell({"messageType": "hello", "status": 200, "uaid": self.uaid, "use_webpush": True, "broadcasts": {}})
         elif kind == "register":
-            endpoint = self.service.register(self, message["channelID"])
+            endpoint = self.service.register(self.uaid, message["channelID"])
             self.tell({"messageType": "register", "channelID": message["channelID"], "status": 200, "pushEndpoint": endpoint})
         elif kind == "unregister":
+            self.service.unregister(self.uaid, message["channelID"])
             self.tell({"messageType": "unregister", "channelID": message["channelID"], "status": 200})
         elif kind == "ack":
             self.service.acknowledged += [update.get("code") for update in message["updates"]]

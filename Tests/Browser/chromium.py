@@ -62,7 +62,7 @@ class Chromium:
         return shot["data"]
 
     def problems(self, url):
-        """What the console says of the page: errors and warnings."""
+        """What the console says of the addresses that begin so, since it was last asked: errors and warnings."""
         entries = self.call("POST", "/se/log", {"type": "browser"})
         return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING") and url in entry["message"]]
 

@@ -105,7 +105,7 @@ class Firefox:
         return self.call("WebDriver:TakeScreenshot", {"full": True, "hash": False})
 
     def problems(self, url):
-        """What the console says of the page: errors and warnings."""
+        """What the console says of the addresses that begin so: errors and warnings."""
         return self.privileged(
             "return Services.console.getMessageArray().filter(m => m instanceof Ci.nsIScriptError"
             " && (m.sourceName || '').startsWith(arguments[0])).map(m => m.errorMessage)", url,

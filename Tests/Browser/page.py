@@ -23,13 +23,17 @@ class Page:
 
     def click(self, identifier):
         self.until(f"!document.getElementById({json.dumps(identifier)}).disabled")
-        self.browser.run("document.getElementById(arguments[0]).click()", identifier)
+        # As with the keyboard: what is pressed has the focus.
+        self.browser.run("const button = document.getElementById(arguments[0]); button.focus(); button.click();", identifier)
 
     def fill(self, identifier, text):
         self.browser.run("document.getElementById(arguments[0]).value = arguments[1]", identifier, text)
 
     def is_disabled(self, identifier):
         return self.value("document.getElementById(arguments[0]).disabled", identifier)
+
+    def focus(self):
+        return self.value("document.activeElement?.id")
 
     def subscribe(self):
         self.click("subscribe")
@@ -63,6 +67,8 @@ class Page:
         self.fill("text", text)
         self.click("send")
         self.until("document.querySelectorAll('#results [data-job]').length >= arguments[0]", before + len(services))
+        # The button is back, and the keyboard with it.
+        self.until("!document.getElementById('send').disabled && document.activeElement?.id === 'send'")
         return self.jobs()[before:]
 
     def jobs(self):

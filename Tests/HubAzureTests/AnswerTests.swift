@@ -20,7 +20,8 @@ struct AnswerTests {
     static let rows = [
         Row(status: 301, kind: .refused), Row(status: 400, kind: .refused), Row(status: 401, kind: .unauthorized),
         Row(status: 403, kind: .forbidden), Row(status: 403, kind: .throttled, retryAfter: "10"),
-        Row(status: 404, kind: .notFound), Row(status: 408, kind: .retryLater), Row(status: 409, kind: .conflict),
+        Row(status: 404, kind: .notFound), Row(status: 408, kind: .retryLater, mayHaveBeenTaken: true),
+        Row(status: 409, kind: .conflict),
         Row(status: 409, kind: .throttled, retryAfter: "10"), Row(status: 410, kind: .gone),
         Row(status: 412, kind: .preconditionFailed), Row(status: 413, kind: .tooLarge),
         Row(status: 418, kind: .refused),
@@ -29,6 +30,9 @@ struct AnswerTests {
         Row(status: 502, kind: .retryLater, mayHaveBeenTaken: true), Row(status: 503, kind: .retryLater),
         Row(status: 503, kind: .retryLater, retryAfter: "10"),
         Row(status: 504, kind: .retryLater, mayHaveBeenTaken: true), Row(status: 505, kind: .refused),
+        Row(status: 507, kind: .retryLater, mayHaveBeenTaken: true),
+        Row(status: 520, kind: .retryLater, mayHaveBeenTaken: true),
+        Row(status: 524, kind: .retryLater, retryAfter: "10", mayHaveBeenTaken: true),
     ]
 
     private func send(_ scripted: ScriptedHub) async throws {

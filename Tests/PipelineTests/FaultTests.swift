@@ -57,6 +57,19 @@ import Testing
         }
     }
 
+    @Test(arguments: [(-5, 2), (0, 2), (1, 4), (3, 8), (20, 60), (86_400, 60)])
+    func aHubThatIsAwayIsAskedMoreAndMoreSeldom(age: Int, most: Int) {
+        let error = HubError(.unavailable, "busy")
+        #expect(RegisterWorker.pause(after: error, age: .seconds(age), jitter: 1) == .seconds(most))
+        #expect(RegisterWorker.pause(after: error, age: .seconds(age), jitter: 0) == .zero)
+    }
+
+    @Test(arguments: [(10, 10), (300, 300), (7 * 86_400, 300)])
+    func aHubThatAsksToWaitIsNotAskedBefore(asked: Int, wait: Int) {
+        let error = HubError(.unavailable, "busy", retryAfter: .seconds(asked))
+        #expect(RegisterWorker.pause(after: error, age: .zero, jitter: 0.5) == .seconds(wait))
+    }
+
     @Test func aSweeperWithoutABrokerDoesNotBlockOthers() async throws {
         try await PipelineHarness.with([.register]) { harness in
             let cutOff = InMemoryBroker()

@@ -183,6 +183,33 @@ import Testing
         }
     }
 
+    @Test func aHubThatCannotBeAskedIsAskedAgainLater() async throws {
+        try await Self.with { harness in
+            let id = try await Self.send(harness)
+            try await harness.wait(for: id)
+            harness.wireHub.lose(2)
+            let done = WireOutcome.known(state: "Completed", devices: [:], isFinal: true)
+            harness.wireHub.tell(done, done)
+            // Long before the minute is over for which the calls were taken.
+            for _ in 0..<600
+            where try await Self.calls(harness, id).contains(where: { $0.outcome?.state != "Completed" }) {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            #expect(try await Self.calls(harness, id).map(\.outcome?.state) == ["Completed", "Completed"])
+        }
+    }
+
+    @Test func aHubThatGivesNoAnswerIsLeftAloneForAWhile() async throws {
+        try await Self.with { harness in
+            harness.wireHub.fallSilent()
+            try await harness.wait(for: try await Self.send(harness))
+            for _ in 0..<600 where harness.wireHub.questions == 0 { try await Task.sleep(for: .milliseconds(50)) }
+            // Twice as long as until its calls are due again.
+            try await Task.sleep(for: .seconds(5))
+            #expect((1...2).contains(harness.wireHub.questions))
+        }
+    }
+
     @Test func aHubThatRefusesTheKeyIsWaitedForVisibly() async throws {
         try await Self.with { harness in
             let fault = WireHubError(.misconfigured, "the hub refuses the token", status: 401)

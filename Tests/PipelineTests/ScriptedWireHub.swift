@@ -12,6 +12,9 @@ final class ScriptedWireHub: WireHub, WireHubs {
         var answers: [Result<String?, WireHubError>] = []
         var outcomes: [WireOutcome] = []
         var sends: [WireSend] = []
+        var losses = 0
+        var isSilent = false
+        var questions = 0
     }
 
     private let state = NIOLockedValueBox(State())
@@ -24,7 +27,23 @@ final class ScriptedWireHub: WireHub, WireHubs {
     /// Says this of what it took, in turn; behind the last one nothing.
     func tell(_ outcomes: WireOutcome...) { self.state.withLockedValue { $0.outcomes += outcomes } }
 
-    func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any WireHub { self }
+    /// Is not to be found, so many times.
+    func lose(_ times: Int) { self.state.withLockedValue { $0.losses = times } }
+
+    /// Gives no answer to questions from now on.
+    func fallSilent() { self.state.withLockedValue { $0.isSilent = true } }
+
+    /// How often it was asked what became of a send.
+    var questions: Int { self.state.withLockedValue(\.questions) }
+
+    func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any WireHub {
+        let isLost = self.state.withLockedValue { state in
+            defer { state.losses = max(0, state.losses - 1) }
+            return state.losses > 0
+        }
+        if isLost { throw HubError(.unavailable, "the file cannot be read") }
+        return self
+    }
 
     func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? { .done }
 
@@ -37,7 +56,13 @@ final class ScriptedWireHub: WireHub, WireHubs {
     }
 
     func outcome(of id: String) async throws(WireHubError) -> WireOutcome {
-        self.state.withLockedValue { $0.outcomes.isEmpty ? .notYet : $0.outcomes.removeFirst() }
+        let (isSilent, outcome) = self.state.withLockedValue { state in
+            state.questions += 1
+            let isNext = !state.isSilent && !state.outcomes.isEmpty
+            return (state.isSilent, isNext ? state.outcomes.removeFirst() : WireOutcome.notYet)
+        }
+        if isSilent { throw WireHubError(.unknown, "the hub gave no answer") }
+        return outcome
     }
 }
 

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "https://fcm.googleapis.com/fcm/send/abc:APA91b_-",
+        "https://fcm.googleapis.com/fcm/send/abc:APA91b_-", "https://jmt17.google.com/fcm/send/abc:APA91b_-",
         "https://updates.push.services.mozilla.com/wpush/v2/gAAA_-=",
         "https://web.push.apple.com/QO-x", "https://db5p.notify.windows.com/w/?token=BQ%2b%3d",
     ])

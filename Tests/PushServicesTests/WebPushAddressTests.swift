@@ -101,6 +101,52 @@ struct WebPushAddressTests {
         }
     }
 
+    @Test("of a host's addresses the next is taken where one refuses connections")
+    func deadAddress() async throws {
+        try await Senders.with { senders in
+            let port = try #require(try senders.simulator.urls.web.split(separator: ":").last)
+            let web = try #require(senders.spec.web)
+            let configuration = HTTPClient.Configuration.outgoing(
+                trustFile: try senders.simulator.credentials.trustFile
+            )
+            // Nobody listens at the first one.
+            let addresses = HostAddresses(declared: [try #require(IPNetwork("127.0.0.0/8"))]) { _ in
+                ["127.0.0.2", "127.0.0.1"]
+            }
+            let clients = PinnedClients(addresses) { host, address in
+                var configuration = configuration
+                configuration.dnsOverride = [host: address]
+                return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+            }
+            let sender = WebPushSender(
+                tokens: try VAPIDTokens(
+                    pem: try CredentialFile.read(web.privateKeyFile, setting: "web.private_key_file").content,
+                    publicKey: web.publicKey,
+                    subject: web.subject
+                ),
+                hosts: try WebPushHosts(["localhost:\(port)"]),
+                clients: clients,
+                requestTimeout: .seconds(30),
+                metrics: SenderMetrics(pns: .web)
+            )
+            let real = try WebPushSubscription(handle: senders.handle(.web, 0))
+            let named = WebPushSubscription(
+                endpoint: try WebPushEndpoint(real.endpoint.url.replacing("127.0.0.1", with: "localhost")),
+                publicKey: real.publicKey,
+                authenticationSecret: real.authenticationSecret
+            )
+            let first = try await sender.send(senders.batch(.web, handles: [named.handle]))
+            #expect(senders.simulator.counts.web.requests == 0, "\(first)")
+            let second = try await sender.send(senders.batch(.web, handles: [named.handle]))
+            #expect(senders.simulator.counts.web.requests > 0, "\(second)")
+            // The client that reached it is kept.
+            let client = try await clients.client(for: "localhost")
+            #expect(client.address == "127.0.0.1")
+            client.inProgress.end()
+            await sender.close()
+        }
+    }
+
     @Test("a redirect is not followed")
     func redirects() async throws {
         try await Senders.with { senders in

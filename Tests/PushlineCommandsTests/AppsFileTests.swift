@@ -36,6 +36,7 @@ import Testing
                 "{azure: {connection_string_file: f, name: n}}, fcm: {service_account_file: f}",
                 "the hub has the credentials"
             ),
+            ("{azure: {connection_string_file: f, name: n}}, users: exact", "users: must be folded"),
         ] {
             let error = #expect(throws: AppsFileError.self) { try self.parse("apps: {a: {hub: \(hub)}}") }
             #expect(error?.description.contains(words) == true, "\(String(describing: error))")

@@ -124,6 +124,64 @@ import Testing
         #expect(self.check(token, headers, body: long, browser: browser) == "413 PayloadTooLarge")
     }
 
+    /// A body for the browser whose one record holds this, delimiter and padding included: in order but for what is in it.
+    private func sealed(_ record: [UInt8]) throws -> [UInt8] {
+        let key = P256.KeyAgreement.PrivateKey()
+        let sender = key.publicKey.x963Representation
+        let salt = Data(repeating: 7, count: 16)
+        let receiver = try P256.KeyAgreement.PublicKey(x963Representation: self.browser.publicKey)
+        let material = try key.sharedSecretFromKeyAgreement(with: receiver).hkdfDerivedSymmetricKey(
+            using: SHA256.self,
+            salt: self.browser.authenticationSecret,
+            sharedInfo: Data("WebPush: info\0".utf8) + self.browser.publicKey + sender,
+            outputByteCount: 32
+        )
+        // HKDF of at most one block (RFC 5869), in its two steps.
+        let extracted = SymmetricKey(
+            data: HKDF<SHA256>.extract(inputKeyMaterial: material, salt: salt)
+        )
+        func derive(_ info: String, _ count: Int) -> Data {
+            let input = Array("Content-Encoding: \(info)\0\u{1}".utf8)
+            let block = HMAC<SHA256>.authenticationCode(for: input, using: extracted)
+            return Data(Array(block).prefix(count))
+        }
+        let box = try AES.GCM.seal(
+            record,
+            using: SymmetricKey(data: derive("aes128gcm", 16)),
+            nonce: AES.GCM.Nonce(data: derive("nonce", 12))
+        )
+        var body = Array(salt)
+        body += [0, 0, 16, 0]
+        body.append(UInt8(sender.count))
+        body += sender
+        body += box.ciphertext
+        body += box.tag
+        return body
+    }
+
+    /// RFC 8188, section 2: a message's only record is its last one, and ends with 2 and zeros.
+    @Test func aRecordThatEndsOtherwiseIsRefused() throws {
+        let token = try self.authorization()
+        let headers = ["ttl": "60", "content-encoding": "aes128gcm"]
+        let text = Array("hello".utf8)
+        let right: [[UInt8]] = [[2], [2, 0], [2, 0, 0, 0]]
+        for end in right {
+            let body = try self.sealed(text + end)
+            #expect(self.check(token, headers, body: body) == "hello", "\(end)")
+        }
+        // The delimiter of a record that others follow, one that there is not, and none.
+        let wrong: [[UInt8]] = [[1], [1, 0, 0], [2, 0, 1], [3], []]
+        for end in wrong {
+            let body = try self.sealed(text + end)
+            #expect(self.check(token, headers, body: body) == "400 BadWebPushRequest", "\(end)")
+        }
+        // Zeros alone, and nothing.
+        for count in [0, 1, 2, 100] {
+            let body = try self.sealed([UInt8](repeating: 0, count: count))
+            #expect(self.check(token, headers, body: body) == "400 BadWebPushRequest", "\(count)")
+        }
+    }
+
     @Test func browsersKeepTheirKeys() throws {
         let again = try #require(SimulatedBrowsers(self.keys).browser("ann", at: "https://127.0.0.1:8443/web/"))
         #expect(again.handle == self.browser.handle)

@@ -20,7 +20,7 @@ async function problem(answer) {
   let detail = "";
   if (answer.headers.get("Content-Type")?.startsWith("application/problem+json")) {
     const body = await answer.json();
-    detail = (body.errors ?? []).map((error) => error.detail).find(Boolean) ?? body.detail ?? body.title ?? "";
+    detail = (body.errors ?? []).map(({ member, reason }) => (member ? `${member}: ${reason}` : reason)).find(Boolean) ?? body.detail ?? body.title ?? "";
   }
   return Object.assign(new Error(detail ? `${answer.status}: ${detail}` : String(answer.status)), { status: answer.status });
 }
@@ -37,26 +37,60 @@ export async function call(method, path, body) {
   return answer;
 }
 
+/** A browser has six connections a host over HTTP/1.1, for all of its tabs: every stream takes one for as long as its job runs. */
+const maximumStreams = 2;
+const streams = new Set();
+/** Changes when whoever watched has gone. */
+let watcher = {};
+
 /** Tells of each change of a job until it is final; whatever happens to the connection. */
-export function watch(id, tell) {
-  const source = new EventSource(url(`jobs/${encodeURIComponent(id)}/events`));
-  source.addEventListener("job", (event) => {
+export const watch = (id, tell) => follow(id, tell, watcher);
+
+/** Nobody watches any job any more. */
+export function unwatch() {
+  for (const stream of streams) stream.close();
+  streams.clear();
+  watcher = {};
+}
+
+/** By its events where a stream is free; else it is looked at, until one is. */
+function follow(id, tell, owner) {
+  if (owner !== watcher) return;
+  const lookSoon = () => setTimeout(look, 2000, id, tell, owner);
+  if (streams.size >= maximumStreams) {
+    lookSoon();
+    return;
+  }
+  const stream = new EventSource(url(`jobs/${encodeURIComponent(id)}/events`));
+  streams.add(stream);
+  stream.addEventListener("job", (event) => {
     const job = JSON.parse(event.data);
-    if (job.isFinal) source.close();
+    if (job.isFinal) {
+      stream.close();
+      streams.delete(stream);
+    }
     tell(job);
   });
-  source.addEventListener("error", () => {
+  stream.addEventListener("error", () => {
     // A browser comes again by itself after a cut, and not after an answer such as 503.
-    if (source.readyState !== EventSource.CLOSED) return;
-    setTimeout(async () => {
-      try {
-        const job = await (await call("GET", `jobs/${encodeURIComponent(id)}`)).json();
-        tell(job);
-        if (!job.isFinal) watch(id, tell);
-      } catch (error) {
-        if ([401, 403, 404].includes(error.status)) tell(undefined, error);
-        else watch(id, tell);
-      }
-    }, 2000);
+    if (stream.readyState !== EventSource.CLOSED) return;
+    // Closed at the job's end or by `unwatch`, it is no longer one of them.
+    if (streams.delete(stream)) lookSoon();
   });
+}
+
+async function look(id, tell, owner) {
+  if (owner !== watcher) return;
+  try {
+    const job = await (await call("GET", `jobs/${encodeURIComponent(id)}`)).json();
+    if (owner !== watcher) return;
+    tell(job);
+    if (job.isFinal) return;
+  } catch (error) {
+    if ([401, 403, 404].includes(error.status)) {
+      if (owner === watcher) tell(undefined, error);
+      return;
+    }
+  }
+  follow(id, tell, owner);
 }

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import * as push from "./push.js";
 import * as results from "./results.js";
-import { show } from "./viewer.js";
+import * as viewer from "./viewer.js";
 import { load, language, text } from "./texts.js";
 
 const seen = (id) => document.getElementById(id);
@@ -15,8 +15,8 @@ const page = { device: "asking", reason: "", handle: null, user: null, isBusy: f
 function update() {
   const isKnown = page.device === "known" || page.device === "without";
   seen("device-state").textContent = text(`device.${page.device}`, { reason: page.reason });
-  seen("device-choices").hidden = page.device === "known" || page.device === "working";
-  seen("subscribe").hidden = page.device === "unsupported";
+  seen("device-choices").hidden = page.device === "known";
+  seen("subscribe").hidden = page.device === "unsupported" || page.device === "working";
   seen("without").hidden = page.device === "without";
   seen("log-in").disabled = !isKnown || page.isBusy;
   seen("sign-in").hidden = page.user !== null;
@@ -32,8 +32,20 @@ function update() {
   }
 }
 
+/** What is pressed is disabled or hidden for a while, and the keyboard would begin anew at the top of the page. */
+function refocus(pressed, next) {
+  const now = document.activeElement ?? document.body;
+  const isLost = now === document.body ? pressed !== document.body : now === pressed || now.getClientRects().length === 0;
+  // Who has gone elsewhere meanwhile stays there.
+  if (isLost) next.focus();
+}
+
+const afterSession = () => seen(page.user === null ? "user" : "recipient");
+
 /** One step at a time; a session that has ended leads back to the sign-in. */
 async function step(work) {
+  const pressed = document.activeElement ?? document.body;
+  const { user } = page;
   page.isBusy = true;
   update();
   try {
@@ -44,6 +56,7 @@ async function step(work) {
   } finally {
     page.isBusy = false;
     update();
+    refocus(pressed, page.user === user ? pressed : afterSession());
   }
 }
 
@@ -69,17 +82,25 @@ async function register() {
   }
 }
 
+/** Ends the wait for the subscription. */
+let goOn = () => {};
+
 async function subscribe() {
+  const pressed = document.activeElement ?? document.body;
   Object.assign(page, { device: "working", reason: "" });
   update();
   try {
-    page.handle = await push.subscribe();
+    const handle = await Promise.race([push.subscribe(), new Promise((resolve) => { goOn = resolve; })]);
+    // Who went on without does not wait for it, and does not get it later.
+    if (handle === undefined) return;
+    page.handle = handle;
     page.device = "known";
   } catch (error) {
     page.device = error.isDenied ? "denied" : "failed";
     page.reason = error.message === "timeout" ? text("noPushService") : error.message;
   }
   update();
+  refocus(pressed, page.device === "known" ? afterSession() : seen("subscribe"));
   if (page.device === "known" && page.user !== null) await step(register);
 }
 
@@ -91,15 +112,47 @@ async function logIn() {
   page.user = session.user;
 }
 
-/** What comes for this user must not be shown to the next one. */
-async function logOut() {
+/** What this browser has registered, maybe on an earlier day: it goes although nothing is subscribed now. */
+async function unregister() {
   const id = localStorage.getItem(idKey());
-  if (id !== null && page.handle !== null) {
+  if (id === null) return;
+  try {
     await api.call("DELETE", `register/${encodeURIComponent(id)}`);
-    localStorage.removeItem(idKey());
+  } catch (error) {
+    // 410: gone already; 404: another's by now.
+    if (![404, 410].includes(error.status)) throw error;
   }
-  await api.call("DELETE", "session");
+  localStorage.removeItem(idKey());
+}
+
+/** What came for this user, comes for them or was written by them must not be shown to the next one. */
+async function logOut() {
+  let failure;
+  try {
+    await unregister();
+  } catch (error) {
+    // It is told below: the session must end all the same.
+    failure = error;
+  }
+  try {
+    await api.call("DELETE", "session");
+  } catch (error) {
+    // It has ended by itself.
+    if (error.status !== 401) throw error;
+  }
   page.user = null;
+  await forget();
+  if (failure) throw failure;
+}
+
+/** Leaves the screen as it was before anybody signed in. */
+async function forget() {
+  api.unwatch();
+  viewer.clear();
+  for (const list of ["results", "received"]) results.clear(list);
+  for (const form of ["sign-in", "message"]) seen(form).reset();
+  const worker = await navigator.serviceWorker?.getRegistration();
+  for (const notification of await worker?.getNotifications() ?? []) notification.close();
 }
 
 /** One call, one line of the results, which then follows the job. */
@@ -133,13 +186,13 @@ async function send() {
 const sendPicture = () => post(text("sendPicture"), "notifications", { platforms: ["web"] });
 
 function receive({ data }) {
-  if (data.open) show(data.open.id);
+  if (data.open) viewer.show(data.open.id);
   if (!data.received) return;
   const { line } = results.append("received", data.received.message);
   if (!data.received.id) return;
   const more = document.createElement("button");
   Object.assign(more, { type: "button", className: "quiet", textContent: text("more") });
-  more.addEventListener("click", () => show(data.received.id));
+  more.addEventListener("click", () => viewer.show(data.received.id));
   line.append(more);
 }
 
@@ -154,13 +207,16 @@ function onSubmit(id, work) {
 async function resume() {
   if (!push.isSupported() || !api.configuration.vapidPublicKey) page.device = "unsupported";
   else if (Notification.permission === "granted") await subscribe();
+  let session;
   try {
-    page.user = (await (await api.call("GET", "session")).json()).user;
+    session = await (await api.call("GET", "session")).json();
   } catch (error) {
     if (error.status !== 401) throw error;
     return;
   }
+  // As after a sign-in: before the registration is true, nothing can be sent.
   await register();
+  page.user = session.user;
 }
 
 async function start() {
@@ -173,8 +229,9 @@ async function start() {
   seen("subscribe").addEventListener("click", subscribe);
   seen("without").addEventListener("click", () => {
     page.device = "without";
+    goOn();
     update();
-    seen("user").focus();
+    afterSession().focus();
   });
   seen("log-out").addEventListener("click", () => step(logOut));
   seen("picture").addEventListener("click", () => step(sendPicture));
@@ -184,7 +241,7 @@ async function start() {
   navigator.serviceWorker?.startMessages();
   await step(resume);
   const wanted = location.hash.match(/^#notification=(\d+)$/);
-  if (wanted) show(wanted[1]);
+  if (wanted) viewer.show(wanted[1]);
   document.documentElement.dataset.ready = "yes";
 }
 

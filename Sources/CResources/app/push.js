@@ -3,7 +3,10 @@
 import { configuration, url } from "./api.js";
 import { language } from "./texts.js";
 
-/** For how long a push service may leave us without an answer, in milliseconds: where none is reachable, some browsers wait for ever. */
+/**
+ * For how long the worker and the push service may leave us without an answer, in milliseconds: where no service is reachable, or the
+ * worker does not become active, some browsers wait for ever.
+ */
 const patience = 20_000;
 
 export const isSupported = () => "serviceWorker" in navigator && "PushManager" in window && "Notification" in window;
@@ -34,9 +37,14 @@ function inTime(promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** The handle to register: the one spelling that the server gives a subscription too. */
+/** Asks for the permission, for which people may take their time, and then for the handle to register. */
 export async function subscribe() {
   if ((await Notification.requestPermission()) !== "granted") throw Object.assign(new Error("denied"), { isDenied: true });
+  return inTime(handle());
+}
+
+/** In the one spelling that the server gives a subscription too. */
+async function handle() {
   const { pushManager } = await worker();
   const key = bytes(configuration.vapidPublicKey);
   let subscription = await pushManager.getSubscription();
@@ -46,7 +54,7 @@ export async function subscribe() {
     await subscription.unsubscribe();
     subscription = null;
   }
-  subscription ??= await inTime(pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }));
+  subscription ??= await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
   const { endpoint, keys } = subscription.toJSON();
   return base64url(JSON.stringify({ endpoint, p256dh: keys.p256dh, auth: keys.auth }));
 }

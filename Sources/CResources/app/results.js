@@ -17,11 +17,18 @@ export function append(list, words, kind = "") {
   return { line, show };
 }
 
+/** Leaves a list as it was in the beginning. */
+export function clear(list) {
+  seen(list).replaceChildren();
+  seen(`${list}-empty`).hidden = false;
+}
+
 /** What became of a send, in words. */
 export function state(job) {
   const { targets, accepted, failed: byClass, expired, cancelled } = job.totals;
   const failed = Object.values(byClass).reduce((sum, count) => sum + count, expired + cancelled);
-  if (job.isFinal && targets === 0) return [text("nobody"), "bad"];
+  // A job that was ended before may not have looked for devices yet.
+  if (job.state === "completed" && targets === 0) return [text("nobody"), "bad"];
   const counts = text("counts", { accepted, failed });
   const words = text(`state.${job.state}`);
   if (!job.isFinal) return [job.reason ? `${words}: ${job.reason}` : words, ""];

@@ -34,7 +34,7 @@ async function receive(data) {
   const isRich = Number.isInteger(id) && id > 0;
   const received = { message: String(push.message ?? push.richMessage ?? "") };
   if (isRich) Object.assign(received, await fetched(id, push, words));
-  for (const page of await self.clients.matchAll({ type: "window" })) page.postMessage({ received });
+  for (const page of await pages()) page.postMessage({ received });
   await self.registration.showNotification("Pushline", {
     body: received.message,
     icon: "icon-192.png",
@@ -43,20 +43,35 @@ async function receive(data) {
   });
 }
 
+/** This app's pages; also those that a forced reload has left without a worker. Another app's page lies below the default app's. */
+async function pages() {
+  const { scope } = self.registration;
+  const isOurs = ({ url }) => url.startsWith(scope) && !url.slice(scope.length).split(/[?#]/)[0].includes("/");
+  return (await self.clients.matchAll({ type: "window", includeUncontrolled: true })).filter(isOurs);
+}
+
 /** A rich push brings an id alone; who is not its addressee does not get the content. */
 async function fetched(id, push, words) {
   try {
     const answer = await fetch(new URL(`notifications/${id}`, api), { credentials: "same-origin" });
-    if (!answer.ok) return { message: words.signInToSee ?? "" };
-    if (answer.headers.get("Content-Type")?.startsWith("application/json")) return { message: String((await answer.json()).Payload) };
-    return { id, message: String(push.richMessage ?? "") };
+    if (answer.status === 401) return { message: words.signInToSee ?? "" };
+    // Another's, or gone: there is nothing that "More" could open.
+    if ([403, 404].includes(answer.status)) return { message: words.notFetched ?? "" };
+    if (answer.ok) {
+      const isJSON = answer.headers.get("Content-Type")?.startsWith("application/json");
+      const value = isJSON ? await answer.json().catch(() => null) : null;
+      // A secure notification's text; other JSON is what somebody uploaded.
+      if (value?.Id === id && typeof value.Payload === "string") return { message: value.Payload };
+      return { id, message: String(push.richMessage ?? "") };
+    }
   } catch {
-    return { message: words.signInToSee ?? "" };
+    // No connection: as after a failure of the API's, "More" can try again.
   }
+  return { id, message: words.notFetched ?? "" };
 }
 
 async function open(received) {
-  const [page] = await self.clients.matchAll({ type: "window" });
+  const [page] = await pages();
   if (!page) return self.clients.openWindow(received?.id ? `./#notification=${received.id}` : "./");
   if (received?.id) page.postMessage({ open: received });
   return page.focus();

@@ -77,9 +77,8 @@ struct HubCaller: PushSender {
         let (end, result) = await self.make(send)
         CrashPoint.hubAnswered.reach()
         do {
-            try await StoreRetry(logger: self.logger, limit: self.callTime).run {
-                try await self.store.endHubCall(call, end)
-            }
+            // Without a limit, as for outcomes: a call that was surely not taken would else be found under way, and end as unknown.
+            try await StoreRetry(logger: self.logger).run { try await self.store.endHubCall(call, end) }
         } catch {
             // The outcome has what is known; the call alone stays without.
             self.logger.warning("The answer of a hub cannot be written", metadata: ["error": "\(error)"])

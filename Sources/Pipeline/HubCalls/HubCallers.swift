@@ -1,5 +1,6 @@
 package import Hub
 package import Logging
+import NIOConcurrencyHelpers
 import PushModel
 package import Store
 
@@ -24,6 +25,9 @@ package struct HubCallers: Sendable {
     private let apps: AppDirectory
     private let configuration: Configuration
     private let logger: Logger
+    /// Until when hubs that gave no answer are left alone: a round of questions lasts as long as its slowest.
+    private let silent = NIOLockedValueBox<[AppID: ContinuousClock.Instant]>([:])
+    private static let silence = Duration.seconds(60)
 
     /// - Parameters:
     ///   - hubs: The hubs.
@@ -89,6 +93,9 @@ package struct HubCallers: Sendable {
 
     private func ask(_ call: AskedHubCall) async {
         let again = Self.wait(after: call.asked + 1)
+        if let end = self.silent.withLockedValue({ $0[call.app] }), ContinuousClock.now < end {
+            return await self.note(call, againIn: again)
+        }
         do {
             guard let declaration = try await self.apps.spec(of: call.app)?.azureHub else {
                 return try await self.store.noteHubCall(call.key, nil, againIn: nil)
@@ -102,10 +109,17 @@ package struct HubCallers: Sendable {
             }
         } catch let error as WireHubError where error.kind != .refused {
             self.logger.debug("A hub did not say what became of a send", metadata: ["error": "\(error.message)"])
+            if error.status == nil {
+                self.silent.withLockedValue { $0[call.app] = ContinuousClock.now + Self.silence }
+            }
             await self.note(call, againIn: again)
         } catch let error as WireHubError {
             self.logger.info("A hub does not say what became of a send", metadata: ["error": "\(error.message)"])
             await self.note(call, againIn: nil)
+        } catch let error as HubError {
+            // Else it would be asked each minute without end.
+            self.logger.debug("A hub cannot be used", metadata: ["app": "\(call.app)", "error": "\(error)"])
+            await self.note(call, againIn: again)
         } catch {
             // It is taken again when its minute is over.
             self.logger.debug("A hub could not be asked", metadata: ["app": "\(call.app)", "error": "\(error)"])

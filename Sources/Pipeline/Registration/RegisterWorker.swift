@@ -101,10 +101,33 @@ package struct RegisterWorker: Service {
                 }
             } catch let error as HubError where error.code == .unavailable {
                 logger.warning("The hub failed; the message waits and is tried again", metadata: ["error": "\(error)"])
-                let deferral = Deferral(pause: .seconds(2), reason: WaitReason(error.message))
+                let age = job.begins.duration(to: .now)
+                let pause = Self.pause(after: error, age: age, jitter: .random(in: 0...1))
+                let deferral = Deferral(pause: pause, reason: WaitReason(error.message))
                 return try await self.deferMessage(id, deferral, retry)
             }
         }
+    }
+
+    /// The waits for a hub that fails: devices register again soon after it is well.
+    private static let retries: RetryPolicy = {
+        var policy = RetryPolicy()
+        policy.cap = .seconds(60)
+        return policy
+    }()
+    /// The longest wait that a hub may ask for.
+    private static let longestPause = Duration.seconds(300)
+
+    /// The wait before a hub that failed is asked again.
+    ///
+    /// Nobody counts the tries of a message; the age of its job grows as they do.
+    static func pause(after error: HubError, age: Duration, jitter: Double) -> Duration {
+        let seconds = max(0, age.components.seconds)
+        return self.retries.wait(
+            tries: 1 + Int64.bitWidth - seconds.leadingZeroBitCount,
+            asked: error.retryAfter.map { min($0, Self.longestPause) },
+            jitter: jitter
+        )
     }
 
     /// Defers the unfinished part of a message: the sweeper publishes it again.

@@ -152,8 +152,12 @@ package struct WebPushHosts: Sendable, Equatable {
     }
 
     /// Those of the browsers: Chromium's, Firefox's, Safari's, and Edge's of old.
+    ///
+    /// `jmt17.google.com` is Google's too: Debian's Chromium (156, tried) subscribes at `https://jmt17.google.com/fcm/send/…`, where
+    /// builds of Google's own subscribe at `fcm.googleapis.com`.
     package static let browsers = [
-        "fcm.googleapis.com", "updates.push.services.mozilla.com", "*.push.apple.com", "*.notify.windows.com",
+        "fcm.googleapis.com", "jmt17.google.com", "updates.push.services.mozilla.com", "*.push.apple.com",
+        "*.notify.windows.com",
     ]
 
     private let patterns: [Pattern]

@@ -29,6 +29,8 @@ actor PinnedClients {
 
     private struct Entry {
         let client: Client
+        /// The addresses that the host had when it was looked up.
+        let allowed: [String]
         var checked: ContinuousClock.Instant
         var used: ContinuousClock.Instant
     }
@@ -62,7 +64,7 @@ actor PinnedClients {
         guard !self.isClosed else { throw .unknown }
         // Another's that waited for the same lookup, too.
         if let entry = self.entries[host], allowed.contains(entry.client.address), entry.client.inProgress.begin() {
-            self.entries[host] = Entry(client: entry.client, checked: .now, used: .now)
+            self.entries[host] = Entry(client: entry.client, allowed: allowed, checked: .now, used: .now)
             return entry.client
         }
         self.retire(host)
@@ -72,9 +74,25 @@ actor PinnedClients {
             self.retire(oldest)
         }
         let client = Client(self.make(host, allowed[0]), at: allowed[0])
-        self.entries[host] = Entry(client: client, checked: .now, used: .now)
+        self.entries[host] = Entry(client: client, allowed: allowed, checked: .now, used: .now)
         _ = client.inProgress.begin()
         return client
+    }
+
+    /// Has the host's next sends go to its next address, if it has another: this one takes no connection.
+    func failed(_ client: Client, of host: String) {
+        // Of many sends that fail at an address the first one alone moves on.
+        guard let entry = self.entries[host], entry.client === client, entry.allowed.count > 1,
+            let index = entry.allowed.firstIndex(of: client.address)
+        else { return }
+        let address = entry.allowed[(index + 1) % entry.allowed.count]
+        self.retire(host)
+        self.entries[host] = Entry(
+            client: Client(self.make(host, address), at: address),
+            allowed: entry.allowed,
+            checked: entry.checked,
+            used: entry.used
+        )
     }
 
     private func retire(_ host: String) {

@@ -3,6 +3,7 @@ import Crypto
 import Logging
 import NIOCore
 import NIOHTTP1
+import OutgoingHTTP
 import Payloads
 import PushModel
 
@@ -147,6 +148,10 @@ final class WebPushSender: PushSender {
         } catch is CryptoKitError {
             return .other(.misconfigured(reason: "the token cannot be signed", status: nil))
         } catch {
+            // Also a network that is not reachable. Where a connection was lost instead, another address does no harm.
+            if RequestFailure.isBeforeSending(error) || error is IOError {
+                await self.clients.failed(client, of: subscription.endpoint.host)
+            }
             return .other(DeviceResult(ofRequest: error))
         }
     }

@@ -45,6 +45,13 @@ extension AppSpec {
             }
         }
         self.azureHub = try Self.azureHub(section, folder: folder)
+        // Azure compares tags without letter case, those of users too: Bob would be reached as bob.
+        guard self.azureHub == nil || self.users == .folded else {
+            throw section.fault(
+                "users",
+                "must be folded beside hub.azure, also where there are tokens: say users: folded"
+            )
+        }
         if self.azureHub != nil, let service = PushService.inService.first(where: { self.credentials[$0] != nil }) {
             throw section.fault(service.rawValue, "is of no use beside hub.azure: the hub has the credentials")
         }

@@ -15,6 +15,10 @@ struct HubImport {
     private var progress: HubImportProgress
     private var seen = HubImportDevices()
     private var known: HubImportDevices?
+    /// Whether the next page is where a run before this one ended.
+    private var isResuming: Bool
+    /// How many registrations the runs before this one read.
+    private var before: Int
 
     /// So many lines are written together, or those of so much time.
     private static let group = 2000
@@ -27,11 +31,15 @@ struct HubImport {
         self.client = client
         self.progress = progress
         self.file = file
+        self.isResuming = progress.continuation != nil
+        self.before = progress.read
     }
 
     /// Why it did not come to its end; what was copied until then stays.
     struct Stopped: Error {
         let words: String
+        /// Whether the hub said 400.
+        var isBadRequest = false
     }
 
     /// Learns which devices the app has, so that they are left out.
@@ -51,19 +59,18 @@ struct HubImport {
     /// - Throws: ``Stopped``.
     mutating func run() async throws -> HubImportProgress {
         var shown = ProgressLine(of: "registration")
-        let before = self.progress.read
         defer { shown.end() }
         repeat {
             var lines = HubImportLines()
             let end = ContinuousClock.now + Self.groupTime
             repeat {
-                let page = try await self.page(self.progress.continuation)
+                let page = try await self.nextPage()
                 self.add(page, to: &lines)
                 self.progress.continuation = page.continuation
             } while self.progress.continuation != nil && lines.count < Self.group && ContinuousClock.now < end
             try await self.write(lines)
             if self.progress.continuation != nil { try self.file.write(self.progress) }
-            shown.show(self.progress.read - before, share: nil)
+            shown.show(self.progress.read - self.before, share: nil)
         } while self.progress.continuation != nil
         try self.file.remove()
         return self.progress
@@ -86,14 +93,32 @@ struct HubImport {
         }
     }
 
-    /// The next page; waits and tries again where the hub is busy or does not answer.
+    /// The next page; the first one of all where the hub no longer knows the place at which a run before this one ended.
+    private mutating func nextPage() async throws -> AzurePage<WireRegistration> {
+        let isResuming = self.isResuming
+        self.isResuming = false
+        do {
+            return try await self.page(self.progress.continuation)
+        } catch let stopped as Stopped where isResuming && stopped.isBadRequest {
+            Console.note("\(stopped.words); the place where the last run ended may be too old: starting over")
+        }
+        // What is read again changes nothing, and is counted from the beginning.
+        self.progress = HubImportProgress(from: self.progress.from, to: self.progress.to)
+        self.before = 0
+        return try await self.page(nil)
+    }
+
+    /// A page; waits and tries again where the hub is busy or does not answer.
     private func page(_ continuation: String?) async throws -> AzurePage<WireRegistration> {
         var attempt = 0
         while true {
             do { return try await self.hub.registrations(continuation: continuation) } catch {
                 attempt += 1
                 guard [.retryLater, .throttled, .unanswered].contains(error.kind), attempt < Self.tries else {
-                    throw Stopped(words: "the hub: \(Console.safe(error.description))")
+                    throw Stopped(
+                        words: "the hub: \(Console.safe(error.description))",
+                        isBadRequest: error.status == 400
+                    )
                 }
                 let pause = Duration.seconds(min(60, Double(1 << min(attempt, 6))) * .random(in: 0.5...1))
                 let wait = max(error.retryAfter ?? .zero, pause)

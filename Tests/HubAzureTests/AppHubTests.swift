@@ -1,0 +1,161 @@
+import Hub
+import HubWire
+import PushModel
+import RawHTTP
+import Testing
+
+@testable import HubAzure
+
+/// The registrations of an app whose hub is at Azure, as its jobs change them.
+@Suite("Registrations of an app at an Azure hub", .timeLimit(.minutes(1)))
+struct AppHubTests {
+    private static let token = String(repeating: "ab", count: 32)
+    private static let place = WireRegistration.Place(address: "https://h/shop/registrations/1", updated: .now)
+
+    private static let spec: AppSpec = {
+        var spec = AppSpec()
+        spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "shop", platforms: [.apns])
+        return spec
+    }()
+
+    /// As a hub shows it: tokens of APNs in capitals.
+    private static func shown(_ id: String, of user: String, token: String = Self.token) -> WireRegistration {
+        let tags = ["username:\(user)"]
+        return WireRegistration(platform: .apple, id: id, handle: [token.uppercased()], tags: tags)
+    }
+
+    private static func entry(_ registration: WireRegistration) -> RawServer.Reply {
+        .answer(200, [("Content-Type", WireNames.entry)], body: registration.entry(self.place))
+    }
+
+    private static func feed(_ registrations: [WireRegistration], next: String? = nil) -> RawServer.Reply {
+        let feed = WireFeed(title: "Registrations", address: "https://h/shop/registrations", updated: .now)
+        return .answer(
+            200,
+            [("Content-Type", WireNames.feed)] + (next.map { [("X-MS-ContinuationToken", $0)] } ?? []),
+            body: feed.bytes(registrations.map { ($0, self.place) })
+        )
+    }
+
+    private static func upsert(_ token: String = Self.token) throws -> RegisterRequest.Upsert {
+        RegisterRequest.Upsert(pns: .apns, handle: try self.spec.handle(token, of: .apns), tags: [])
+    }
+
+    private static func register(
+        _ request: RegisterRequest,
+        by user: String?,
+        at scripted: ScriptedHub
+    ) async throws -> RegisterResult? {
+        let job = Job(
+            id: .make(),
+            sequence: 1,
+            app: .default,
+            user: try user.map { try UserName($0, .folded) },
+            key: nil,
+            priority: .normal,
+            work: .register(request),
+            state: .running,
+            hubState: nil,
+            result: nil,
+            reason: nil,
+            accepted: .now,
+            started: nil,
+            finished: nil,
+            expires: .now,
+            due: nil,
+            counts: [:]
+        )
+        return try await AzureAppHub(hub: scripted.hub).register(request, for: job, spec: self.spec)
+    }
+
+    @Test("a phone that changes users keeps its registration, though the hub writes its token in capitals")
+    func changeOfUser() async throws {
+        let id = try #require(RegistrationID("1-2-3"))
+        let (annas, bens) = (Self.shown("1-2-3", of: "ann"), Self.shown("1-2-3", of: "ben"))
+        try await ScriptedHub.with(Self.entry(annas), Self.entry(bens)) { scripted in
+            let result = try await Self.register(.upsert(id, try Self.upsert()), by: "ben", at: scripted)
+            #expect(result == .done)
+            #expect(scripted.requests.map(\.method) == ["GET", "PUT"])
+        }
+    }
+
+    @Test("another's registration of another phone is not found")
+    func anothers() async throws {
+        let id = try #require(RegistrationID("1-2-3"))
+        let other = Self.shown("1-2-3", of: "ann", token: String(repeating: "cd", count: 32))
+        try await ScriptedHub.with(Self.entry(other)) { scripted in
+            let result = try await Self.register(.upsert(id, try Self.upsert()), by: "ben", at: scripted)
+            #expect(result == .notFound)
+        }
+    }
+
+    @Test("a device whose id has retired gets another one, once")
+    func retiredID() async throws {
+        let request = RegisterRequest.create(candidate: .random(), try Self.upsert())
+        let issued = RawServer.Reply.answer(201, [("Location", "https://h/shop/registrationids/4-5-6")])
+        let (old, new) = (Self.shown("1-2-3", of: "ann"), Self.shown("4-5-6", of: "ann"))
+        try await ScriptedHub.with(Self.feed([old]), .refusal(410), issued, Self.entry(new)) { scripted in
+            let result = try await Self.register(request, by: "ann", at: scripted)
+            let id = try #require(RegistrationID("4-5-6"))
+            #expect(result == .issued(id))
+            #expect(scripted.requests.map(\.method) == ["GET", "PUT", "POST", "PUT"])
+            #expect(scripted.requests[3].target.hasPrefix("/shop/registrations/4-5-6?"))
+        }
+        try await ScriptedHub.with(Self.feed([old]), .refusal(410), issued, .refusal(410)) { scripted in
+            let result = try await Self.register(request, by: "ann", at: scripted)
+            #expect(result == .gone)
+        }
+    }
+
+    @Test("how long the hub asks to wait is passed on")
+    func busy() async throws {
+        let id = try #require(RegistrationID("1-2-3"))
+        try await ScriptedHub.with(.refusal(429, "", [("Retry-After", "300")])) { scripted in
+            let error = try #require(
+                await #expect(throws: HubError.self) {
+                    _ = try await Self.register(.upsert(id, try Self.upsert()), by: "ann", at: scripted)
+                }
+            )
+            #expect(error.code == .unavailable && error.retryAfter == .seconds(300))
+        }
+    }
+
+    // MARK: Removal of a user
+
+    private static func removal() throws -> RegisterRequest {
+        .removeUser(try UserName("ann", .folded), withAccount: false)
+    }
+
+    /// A page with registrations that nobody here can read.
+    private static func unreadable(_ count: Int, next: String? = nil) -> RawServer.Reply {
+        let entry = "<entry><content><XiaoRegistrationDescription/></content></entry>"
+        let text = "<feed>\(String(repeating: entry, count: count))</feed>"
+        return .xml(200, text, next.map { [("X-MS-ContinuationToken", $0)] } ?? [])
+    }
+
+    @Test("a user's registrations are deleted from all pages, and then there are none")
+    func removalOfPages() async throws {
+        let (first, second) = (Self.shown("1", of: "ann"), Self.shown("2", of: "ann"))
+        let pages = [Self.feed([first], next: "a"), Self.feed([], next: "b"), Self.feed([second])]
+        try await ScriptedHub.with(pages[0], .answer(200), pages[1], pages[2], .refusal(404)) { scripted in
+            #expect(try await Self.register(try Self.removal(), by: nil, at: scripted) == nil)
+            let paths = scripted.requests.map { "\($0.method) \($0.target.split(separator: "?")[0])" }
+            let list = "GET /shop/tags/username%3Aann/registrations"
+            let deletions = ["DELETE /shop/registrations/1", "DELETE /shop/registrations/2"]
+            #expect(paths == [list, deletions[0], list, list, deletions[1]])
+            scripted.answer(Self.feed([]))
+            #expect(try await Self.register(try Self.removal(), by: nil, at: scripted) == .done)
+        }
+    }
+
+    @Test("a user is not removed while the hub has registrations that cannot be read")
+    func removalOfUnreadable() async throws {
+        try await ScriptedHub.with(Self.unreadable(2, next: "a"), Self.unreadable(1)) { scripted in
+            guard case .refused(let reason)? = try await Self.register(try Self.removal(), by: nil, at: scripted) else {
+                Issue.record("it was not refused")
+                return
+            }
+            #expect(reason.contains("3 or more registrations of the user"))
+        }
+    }
+}
