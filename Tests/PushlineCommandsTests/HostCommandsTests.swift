@@ -230,7 +230,9 @@ import Testing
         let host = try Host()
         try host.write("apps:\n  default: {}\n", to: "apps.yaml")
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
-        let create = ["hub", "rules", "create", "backend", "--rights", "send,listen,manage", "--endpoint", "push.example"]
+        let create = [
+            "hub", "rules", "create", "backend", "--rights", "send,listen,manage", "--endpoint", "push.example",
+        ]
         let made = try #require(try await host.run(create).first)
         #expect(made.hasPrefix("Endpoint=sb://push.example/;SharedAccessKeyName=backend;SharedAccessKey="))
         await #expect(throws: CommandFailure.self) { try await host.run(create) }
