@@ -50,7 +50,7 @@ struct AcceptedPushes {
 
     mutating func append(_ pns: PushService, token: String, request: InboundRequest) {
         let marker = self.marker(of: request)
-        let id = request["apns-id"].map { Array($0.utf8.prefix(255)) }
+        let id = request.notificationID.map { Array($0.utf8.prefix(255)) }
         self.append(pns, token: token, id: id ?? Self.digest(of: request.body), marker: marker)
     }
 

@@ -235,7 +235,7 @@ struct Journal {
                 hasher.combine(pns)
                 hasher.combine(token)
                 if self.tokens.insert(hasher.finalize()).inserted { of.distinctTokens += 1 }
-                if let id = request["apns-id"] {
+                if let id = request.notificationID {
                     hasher.combine(id)
                 } else {
                     hasher.combine(request.body)

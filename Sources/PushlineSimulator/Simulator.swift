@@ -149,7 +149,7 @@ package final class Simulator: Service {
         _ = self.core.state.withLockedValue { $0.add(fault) }
     }
 
-    /// Forgets faults, received pushes and counts; access tokens stay good.
+    /// Forgets faults, received pushes, counts, and which topics device tokens belong to; access tokens stay good, and channels stay.
     package func reset() {
         self.core.state.withLockedValue { $0.reset() }
     }

@@ -18,6 +18,9 @@ struct SimulatorState {
     private var spent: Deque<InjectedFault> = []
     private var nextFault = 1
     var journal: Journal
+    var topics = TokenTopics()
+    /// Outlive a reset, as access tokens do.
+    var channels = SimulatedChannels()
 
     private static let maximumSpent = 1000
 
@@ -63,6 +66,7 @@ struct SimulatorState {
     mutating func reset() {
         self.clearFaults()
         self.journal.clear()
+        self.topics = TokenTopics()
     }
 
     /// The faults that hit this request or connection, used up by one where they have a count.

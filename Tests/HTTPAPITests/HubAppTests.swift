@@ -91,6 +91,9 @@ import Testing
                 #expect(answer.status == 422, "\(answer.text)")
                 #expect(answer.text.contains(words), "\(answer.text)")
             }
+            let broadcast = #"{"to":{"channel":"YQ=="},"liveActivity":{"event":"end"}}"#
+            let channel = try await api.call(.post, "/api/sends", as: .user("desk"), body: broadcast)
+            #expect(channel.status == 422 && channel.text.contains("broadcast channel"), "\(channel.text)")
             let line = #"{"to":{"tags":"\#(tags)"},"body":"x"}"#
             let lines = try await api.call(
                 .post,

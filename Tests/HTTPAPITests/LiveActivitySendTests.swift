@@ -143,9 +143,88 @@ import Testing
         }
     }
 
-    @Test func usersMayNotSendThem() async throws {
+    private static let channel = "dHN0LXNyY2gtY2hubA=="
+
+    @Test func aChannelIsOneTarget() async throws {
         try await Harness.run(NativeSendTests.options) { api async throws in
-            let body = Self.send(#"{"event":"end"}"#, to: #"{"user":"bob"}"#)
+            let state = String(repeating: "x", count: 4500)
+            let body = Self.send(
+                #"{"event":"update","contentState":{"x":"\#(state)"}}"#,
+                #","ttl":3600"#,
+                to: #"{"channel":"\#(Self.channel)"}"#
+            )
+            let preview = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: body)
+            let shown = try #require(preview.json["services"]?.elements.first, "\(preview.text)")
+            #expect(shown["limit"]?.number == 5120 && shown["errors"] == nil)
+            #expect(shown["headers"]?["apns-topic"] == nil && shown["headers"]?["apns-expiration"]?.text != "0")
+            #expect(shown["headers"]?["apns-push-type"]?.text == "liveactivity")
+            let counted = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: body)
+            #expect(counted.json["total"]?.number == 1, "\(counted.text)")
+
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
+            #expect(answer.status == 202, "\(answer.text)")
+            #expect(answer.json["recipients"]?["kind"]?.text == "handles")
+            #expect(answer.json["recipients"]?["count"]?.number == 1)
+            let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
+            let job = try #require(try await api.store.job(id, app: .default))
+            guard case .send(let send) = job.work, case .native(let native) = send.content else {
+                throw StoreError(.corrupt, "no native send")
+            }
+            #expect(native[.apns]?.kind == .broadcast && send.platforms == [.apns])
+            let page = try await api.store.recipients(of: job.sequence, pns: .apns, after: 0, through: .max, limit: 9)
+            #expect(page.handles == HandleList([Handle(stored: Self.channel)]))
+        }
+    }
+
+    @Test(
+        arguments: [
+            (#"{"channel":"no id"}"#, #""liveActivity":{"event":"end"}"#, "to.channel"),
+            (#"{"channel":7}"#, #""liveActivity":{"event":"end"}"#, "to.channel"),
+            (#"{"channel":"YQ=="}"#, #""body":"x""#, "to.channel"),
+            (#"{"channel":"YQ=="}"#, #""native":{"apns":{"payload":{"aps":{}}}}"#, "to.channel"),
+            (#"{"channel":"YQ=="}"#, #""liveActivity":{\#(Self.start)}"#, "liveActivity.event"),
+            (#"{"channel":"YQ=="}"#, #""liveActivity":{"event":"end"},"collapse":"c""#, "collapse"),
+            (#"{"channel":"YQ==","credential":"watch"}"#, #""liveActivity":{"event":"end"}"#, "to.credential"),
+            (#"{"user":"bob","credential":"default"}"#, #""body":"x""#, "to.credential"),
+            (#"{"channel":"YQ==","all":true}"#, #""liveActivity":{"event":"end"}"#, "to"),
+            (
+                #"{"channel":"YQ=="}"#,
+                #""liveActivity":{"event":"end","contentState":{"x":"\#(String(repeating: "x", count: 5120))"}}"#,
+                "liveActivity.contentState"
+            ),
+        ]
+    )
+    func aChannelTakesUpdatesAndEndsAlone(to: String, members: String, member: String) async throws {
+        try await Harness.run(NativeSendTests.options) { api async throws in
+            let body = #"{"to":\#(to),\#(members)}"#
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
+            #expect(answer.status == 400 && answer.wrongMembers == [member], "\(answer.text)")
+        }
+    }
+
+    @Test func aChannelOfAnotherCredential() async throws {
+        var options = NativeSendTests.options
+        options.spec.credentials[.apns, try CredentialName("watch")] = options.spec.apns
+        try await Harness.run(options) { api async throws in
+            let to = #"{"channel":"\#(Self.channel)","credential":"watch"}"#
+            let answer = try await api.call(
+                .post,
+                "/api/sends",
+                as: .user("desk"),
+                body: Self.send(#"{"event":"end"}"#, to: to)
+            )
+            #expect(answer.status == 202, "\(answer.text)")
+            let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
+            let job = try #require(try await api.store.job(id, app: .default))
+            let page = try await api.store.recipients(of: job.sequence, pns: .apns, after: 0, through: .max, limit: 9)
+            #expect(page.credentials.counts(of: 1).keys.map(\.name) == ["watch"])
+        }
+    }
+
+    @Test(arguments: [#"{"user":"bob"}"#, #"{"channel":"YQ=="}"#])
+    func usersMayNotSendThem(to: String) async throws {
+        try await Harness.run(NativeSendTests.options) { api async throws in
+            let body = Self.send(#"{"event":"end"}"#, to: to)
             let answer = try await api.call(.post, "/api/sends", as: .user("alice"), body: body)
             #expect(answer.status == 403, "\(answer.text)")
         }

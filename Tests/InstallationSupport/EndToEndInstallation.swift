@@ -60,7 +60,7 @@ package actor EndToEndInstallation {
     package nonisolated let simulator: Simulator
     package nonisolated let senderKey: String
     nonisolated let folder: URL
-    let environment: [String: String]
+    package nonisolated let environment: [String: String]
     package nonisolated let port: Int
     private var processes: [String: Process] = [:]
 

@@ -58,6 +58,39 @@ import Testing
         #expect(low.first { $0.name == "apns-priority" }?.value == "5")
     }
 
+    /// Apple requires priority and end, and the bundle id is in the path: there is no topic.
+    @Test func aBroadcastHasItsOwnHeaders() throws {
+        let aps: [JSONValue.Member] = [
+            .init("timestamp", .integer(1)), .init("event", .string("update")), .init("content-state", .object([])),
+        ]
+        let payload = try APNsLiveActivity.payload(aps: aps, priority: .normal, isBroadcast: true)
+        #expect(payload.kind == .broadcast && payload.kind.maximumPayload == 5120)
+        func headers(_ keepUntil: Timestamp?) -> [String: String] {
+            let now = Timestamp(milliseconds: 1_000_000)
+            let headers = PushHeaders(payload, priority: .normal, keepUntil: keepUntil, collapse: "c", now: now)
+            return Dictionary(uniqueKeysWithValues: headers.apns(topic: Self.bundle).map { ($0.name, $0.value) })
+        }
+        let usual = ["apns-push-type": "liveactivity", "apns-priority": "5", "content-type": "application/json"]
+        #expect(headers(nil) == usual.merging(["apns-expiration": "0"]) { $1 })
+        #expect(headers(DeliverBatch.nowOrNever) == usual.merging(["apns-expiration": "0"]) { $1 })
+        #expect(headers(Timestamp(milliseconds: 2_000_000)) == usual.merging(["apns-expiration": "2000"]) { $1 })
+        let urgent = try APNsLiveActivity.payload(aps: aps, priority: .high, isBroadcast: true)
+        #expect(urgent.header("apns-priority") == "10")
+        let start =
+            aps.map { $0.name == "event" ? .init("event", .string("start")) : $0 } + [
+                .init("alert", .object([])), .init("attributes-type", .string("A")), .init("attributes", .object([])),
+            ]
+        let fault = #expect(throws: InvalidValue.self) {
+            try APNsLiveActivity.payload(aps: start, priority: .normal, isBroadcast: true)
+        }
+        #expect(fault?.member == "event")
+    }
+
+    /// A sender's own form has the push types of Apple, and a broadcast is none.
+    @Test func noFormIsABroadcast() {
+        #expect(throws: InvalidValue.self) { try Self.apns(#"{"aps":{}}"#, [("apns-push-type", "broadcast")]) }
+    }
+
     @Test func topicSuffixesAreApples() {
         let suffixes = Dictionary(uniqueKeysWithValues: APNsPushType.all.map { ($0.kind.name, $0.topicSuffix) })
         #expect(

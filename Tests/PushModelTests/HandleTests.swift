@@ -24,13 +24,32 @@ import Testing
         #expect(error?.reason.contains("D3A1") == false)
     }
 
-    @Test(arguments: ["cX:APA91b_-9", "a", String(repeating: "x", count: 2048)]) func tokensOfFCM(text: String) throws {
+    @Test(arguments: [
+        "cX:APA91b_-9", "a", String(repeating: "x", count: 2048), "fid:c\(String(repeating: "a", count: 19))-_",
+    ]) func tokensOfFCM(text: String) throws {
         #expect(try Handle(text, pns: .fcm).text == text)
     }
 
-    @Test(arguments: ["", "a b", "é", "a\u{0}", "a\r\n", String(repeating: "x", count: 2049)])
+    @Test(arguments: [
+        "", "a b", "é", "a\u{0}", "a\r\n", String(repeating: "x", count: 2049), "fid:", "fid:abc",
+        "fid:\(String(repeating: "c", count: 23))", "fid:c\(String(repeating: "a", count: 19)).:",
+    ])
     func noTokensOfFCM(text: String) {
         #expect(throws: InvalidValue.self) { try Handle(text, pns: .fcm) }
+    }
+
+    /// A channel is no device: it can be sent to, and not registered.
+    @Test(arguments: ["dHN0LXNyY2gtY2hubA==", "YQ", "+/9=", "abcd", String(repeating: "x", count: 2048)])
+    func channelsOfAPNs(text: String) throws {
+        #expect(try APNsChannelID(text).handle.text == text)
+        #expect(throws: InvalidValue.self) { try Handle("dHN0LXNyY2gtY2hubA==", pns: .apns) }
+    }
+
+    @Test(arguments: [
+        "", "=", "==", "a===", "a=b", "a b", "a\r\nx: y", "é", "a-b", "a_b", String(repeating: "x", count: 2049),
+    ])
+    func noChannelsOfAPNs(text: String) {
+        #expect(throws: InvalidValue.self) { try APNsChannelID(text) }
     }
 
     @Test(arguments: [

@@ -24,6 +24,10 @@ enum AnswerCases {
         (410, "Unregistered", .drop), (410, "ExpiredToken", .drop), (413, "PayloadTooLarge", .permanent),
         (429, "TooManyProviderTokenUpdates", .wait), (429, "TooManyRequests", .waitDevice),
         (500, "InternalServerError", .wait), (503, "ServiceUnavailable", .wait), (503, "Shutdown", .connection),
+        (400, "BadChannelId", .permanent), (400, "ChannelNotRegistered", .permanent),
+        (400, "FeatureNotEnabled", .permanent), (400, "MissingChannelId", .permanent),
+        (400, "MissingPushType", .permanent), (400, "BadRequestParams", .permanent),
+        (400, "BadRequestPayload", .permanent), (403, "TopicMismatch", .stop), (503, "Service Unavailable", .wait),
         // What no table knows goes by its status.
         (400, "NewReason", .permanent), (403, "NewReason", .stop), (410, "NewReason", .drop), (502, "NewReason", .wait),
         (302, "NewReason", .stop),
@@ -46,6 +50,7 @@ enum AnswerCases {
             expected: .drop
         ),
         FCMCase(status: 400, code: "INVALID_ARGUMENT", field: "message.token", expected: .drop),
+        FCMCase(status: 400, code: "INVALID_ARGUMENT", field: "message.fid", expected: .drop),
         FCMCase(status: 400, code: "INVALID_ARGUMENT", field: "message.android.ttl", expected: .permanent),
         FCMCase(
             status: 400,

@@ -29,6 +29,8 @@ import Testing
             #"{"handles":[{"handle":"f","pns":"fcm","reference":"r"},{"handle":"a","pns":"apns"}]}"#
         ),
         (.registrations(["x"]), #"{"registrations":["x"]}"#), (.all, #"{"all":true}"#),
+        (.channel("YQ=="), #"{"channel":"YQ=="}"#),
+        (.channel("YQ==", credential: "watch"), #"{"channel":"YQ==","credential":"watch"}"#),
     ])
     func audiences(audience: PushNotification.Audience, text: String) throws {
         #expect(try Coding.body(audience) == Data(text.utf8))

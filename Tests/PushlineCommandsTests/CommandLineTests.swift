@@ -41,6 +41,8 @@ import Testing
         ["send", "--users", "names.txt", "--count"],
         ["send", "--tag", "a", "--tag", "b", "--data", "k=v=w"],
         ["send", "--handle", "apns:ab", "--handle", "wns:https://x", "hello"], ["send", "--all", "hello"],
+        ["send", "--channel", "watch:YQ==", "--message", "-"], ["channels", "create", "--storage", "latest", "--json"],
+        ["channels", "list", "--credential", "watch"], ["channels", "show", "YQ=="], ["channels", "delete", "YQ=="],
         ["send", "--registration", "a", "--registration", "b", "hello"],
         ["send", "--user", "ann", "--title", "T", "--watch", "--priority", "high", "--ttl", "0"],
         ["send", "--user", "ann", "--native", "-", "--label", "sale"], ["send", "--user", "ann", "hello", "--preview"],
@@ -66,7 +68,9 @@ import Testing
         ["bogus"], ["send"], ["send", "--user", "ann"], ["send", "hello"], ["send", "--user", "a", "--tag", "b", "x"],
         ["send", "--user", "a", "--users", "f", "x"], ["send", "--batch", "f", "--users", "f"],
         ["send", "--users", "f"], ["send", "--handle", "ab", "x"], ["send", "--handle", "adm:ab", "x"],
-        ["send", "--all", "--user", "a", "x"], ["send", "--batch", "f", "--all"],
+        ["send", "--channel", "a", "--all", "x"], ["channels", "show", "a b"],
+        ["channels", "create", "--storage", "all"],
+        ["channels", "delete"], ["send", "--all", "--user", "a", "x"], ["send", "--batch", "f", "--all"],
         ["send", "--user", "a", "--data", "novalue"], ["send", "--user", "a", "--data", "=v"],
         ["send", "--user", "a", "--data", "k=1", "--data", "k=2"],
         ["send", "--user", "a", "x", "--priority", "urgent"], ["send", "--batch", "f", "x"],
@@ -182,6 +186,11 @@ import Testing
         )
         #expect(try SendCommand.parse(["--registration", "a", "x"]).audience() == .registrations(["a"]))
         #expect(try SendCommand.parse(["--all", "x"]).audience() == .all)
+        #expect(try SendCommand.parse(["--channel", "a/b==", "x"]).audience() == .channel("a/b=="))
+        #expect(
+            try SendCommand.parse(["--channel", "watch:a/b==", "x"]).audience()
+                == .channel("a/b==", credential: "watch")
+        )
     }
 
     @Test func usersOfASend() throws {

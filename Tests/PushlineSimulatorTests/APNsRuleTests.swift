@@ -69,6 +69,7 @@ struct APNsRuleTests {
             reason: "",
             status: 200,
             headers: ["apns-push-type": "voip", "apns-topic": Self.bundle + ".voip"],
+            token: Self.token("01"),
             body: Self.body(of: 5120)
         ),
         Case(reason: "", status: 200, headers: ["apns-push-type": "background", "apns-priority": "5"]),
@@ -77,6 +78,7 @@ struct APNsRuleTests {
             reason: "",
             status: 200,
             headers: ["apns-push-type": "fileprovider", "apns-topic": Self.bundle + ".pushkit.fileprovider"],
+            token: Self.token("02"),
             body: #"{"container-identifier":"x"}"#
         ),
         Case(reason: "", status: 200, headers: ["apns-collapse-id": String(repeating: "x", count: 64)]),
@@ -85,18 +87,21 @@ struct APNsRuleTests {
             reason: "",
             status: 200,
             headers: Self.liveActivity,
+            token: Self.token("03"),
             body: #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{"gate":7}}}"#
         ),
         Case(
             reason: "",
             status: 200,
             headers: Self.liveActivity,
+            token: Self.token("03"),
             body: #"{"aps":{"timestamp":1790000000,"event":"end","dismissal-date":0}}"#
         ),
         Case(
             reason: "",
             status: 200,
             headers: Self.liveActivity,
+            token: Self.token("03"),
             body: Self.start(
                 #""alert":{},"attributes-type":"A","attributes":{},"relevance-score":75,"input-push-token":1"#
             )
@@ -105,9 +110,13 @@ struct APNsRuleTests {
             reason: "",
             status: 200,
             headers: Self.liveActivity,
+            token: Self.token("03"),
             body: Self.start(#""alert":{},"attributes-type":"A","attributes":{},"input-push-channel":"c""#)
         ),
     ]
+
+    /// A token of an own for each topic, as apps have.
+    private static func token(_ digits: String) -> String { String(repeating: digits, count: 80) }
 
     private static let liveActivity: [String: String?] = [
         "apns-push-type": "liveactivity", "apns-topic": Self.bundle + ".push-type.liveactivity",
@@ -175,6 +184,36 @@ struct APNsRuleTests {
         }
     }
 
+    /// A phone's usual token is of its app, an activity's is of that app's activities, and neither takes what the other takes.
+    @Test func aTokenBelongsToTheTopicThatItWasFirstUsedWith() async throws {
+        let other = "com.example.other"
+        try await withClient(SimulatorConfiguration(bundleIDs: [Self.bundle, other])) { client in
+            let authorization = try await client.providerToken()
+            let (phone, activity) = (Self.token("aa"), Self.token("bb"))
+            let update = #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{}}}"#
+            let ofOther = Self.liveActivity.merging(["apns-topic": other + ".push-type.liveactivity"]) { $1 }
+            let cases: [Case] = [
+                Case(reason: "", status: 200, token: phone),
+                Case(reason: "", status: 200, headers: Self.liveActivity, token: activity, body: update),
+                Case(
+                    reason: "DeviceTokenNotForTopic",
+                    status: 400,
+                    headers: Self.liveActivity,
+                    token: phone,
+                    body: update
+                ),
+                Case(reason: "DeviceTokenNotForTopic", status: 400, token: activity),
+                Case(reason: "DeviceTokenNotForTopic", status: 400, headers: ofOther, token: activity, body: update),
+                Case(reason: "DeviceTokenNotForTopic", status: 400, headers: ["apns-topic": other], token: phone),
+                Case(reason: "", status: 200, token: phone.uppercased()),
+                Case(reason: "", status: 200, headers: Self.liveActivity, token: activity, body: update),
+            ]
+            for item in cases { try await Self.check(item, client, authorization) }
+            client.simulator.reset()
+            try await Self.check(Case(reason: "", status: 200, token: activity), client, authorization)
+        }
+    }
+
     @Test func onlyPostIsAllowed() async throws {
         try await withClient { client in
             let url = try client.simulator.urls.apns + Client.rawPath
@@ -225,7 +264,8 @@ struct APNsRuleTests {
         try await withClient(certificate: APNsCertificate(topics: [Self.bundle, Self.bundle + ".voip"])) { client in
             // A token is ignored, also a wrong one.
             let accepted = try await [
-                client.push(authorization: "a.b.c"), client.push(headers: voIP, authorization: ""),
+                client.push(authorization: "a.b.c"),
+                client.push(token: Self.token("01"), headers: voIP, authorization: ""),
             ]
             #expect(accepted.map(\.status) == [200, 200])
             let refused = try await [

@@ -30,7 +30,41 @@ struct FCMRuleTests {
         (Self.android(#""channel":"x""#), "message.android.notification"),
         (#"{"message":{"token":"t","android":{"direct_boot_ok":"yes"}}}"#, "message.android.direct_boot_ok"),
         (#"{"message":{"token":"t","fcm_options":{"analytics_label":"a b"}}}"#, "message.fcm_options.analytics_label"),
+        (#"{"message":{"token":"t","fid":"cAbCdEfGhIjKlMnOpQrSt_"}}"#, "message"),
+        (#"{"message":{"fid":"t:APA91b"}}"#, "message.fid"),
+        (#"{"message":{"fid":"aAbCdEfGhIjKlMnOpQrSt_"}}"#, "message.fid"),
+        (#"{"message":{"fid":7}}"#, "message.fid"),
+        (Self.part("apns", #""header":{}"#), "message.apns"),
+        (Self.part("apns", #""headers":{"apns-priority":10}"#), "message.apns.headers"),
+        (Self.part("apns", #""payload":"{}""#), "message.apns.payload"),
+        (Self.part("apns", #""live_activity_token":["t"]"#), "message.apns.live_activity_token"),
+        (Self.part("apns", #""fcm_options":{"link":"https://x"}"#), "message.apns.fcm_options"),
+        (Self.part("apns", #""fcmOptions":{"image":7}"#), "message.apns.fcm_options.image"),
+        (Self.part("apns", #""fcm_options":[]"#), "message.apns.fcm_options"),
+        (#"{"message":{"token":"t","apns":[]}}"#, "message.apns"),
+        (Self.part("webpush", #""Headers":{}"#), "message.webpush"),
+        (Self.part("webpush", #""headers":{"TTL":15}"#), "message.webpush.headers"),
+        (Self.part("webpush", #""data":{"a":null}"#), "message.webpush.data"),
+        (Self.part("webpush", #""notification":"x""#), "message.webpush.notification"),
+        (Self.part("webpush", #""fcm_options":{"link":"http://x"}"#), "message.webpush.fcm_options.link"),
+        (Self.part("webpush", #""fcm_options":{"image":"x"}"#), "message.webpush.fcm_options"),
     ]
+
+    private static let accepted = [
+        #"{"message":{"fid":"cAbCdEfGhIjKlMnOpQrSt_"}}"#,
+        Self.part(
+            "apns",
+            #""headers":{"apns-priority":"10"},"payload":{"aps":{"badge":1},"own":[7]},"fcmOptions":{"image":"https://x","analytics_label":"a"},"liveActivityToken":"ab""#
+        ),
+        Self.part(
+            "webpush",
+            #""headers":{"TTL":"15"},"data":{"a":"b"},"notification":{"title":"t","vibrate":[1]},"fcm_options":{"link":"https://x"}"#
+        ),
+    ]
+
+    private static func part(_ platform: String, _ members: String) -> String {
+        #"{"message":{"token":"t","\#(platform)":{\#(members)}}}"#
+    }
 
     private static func android(_ members: String) -> String {
         #"{"message":{"token":"t","android":{"notification":{\#(members)}}}}"#
@@ -53,10 +87,14 @@ struct FCMRuleTests {
                 let types = details.compactMap { $0["@type"] as? String }
                 let violations = details.compactMap { $0["fieldViolations"] as? [[String: Any]] }.first
                 #expect(violations?.first?["field"] as? String == field, "\(body.prefix(60))")
-                let isTarget = field == "message.token"
+                // A target of the wrong type is a fault of the JSON.
+                let isTarget = ["message.token", "message.fid"].contains(field) && !body.contains(":7")
                 #expect(types.contains("type.googleapis.com/google.firebase.fcm.v1.FcmError") == isTarget)
             }
-            #expect(try await client.message(Self.message(of: 4096), authorization: token).status == 200)
+            for body in Self.accepted + [Self.message(of: 4096)] {
+                #expect(try await client.message(body, authorization: token).status == 200, "\(body.prefix(60))")
+            }
+            #expect(client.simulator.received(token: "fid:cAbCdEfGhIjKlMnOpQrSt_").last?.status == 200)
         }
     }
 

@@ -16,6 +16,9 @@ struct HubAddressing {
     /// - Throws: ``Problem`` 422 with the reason.
     init(_ send: SendRequest, _ recipients: RecipientList?, at hub: AppSpec.AzureHub) throws {
         let services = try Self.services(of: send, at: hub)
+        if case .native(let native) = send.content, native[.apns]?.kind == .broadcast {
+            throw Self.refused("an Azure hub sends to no broadcast channel; give the app APNs credentials of its own")
+        }
         if let recipients {
             guard case .handles(let devices) = recipients.devices else {
                 throw Self.refused("an Azure hub is not sent to by ids of registrations; name tags, users or handles")

@@ -15,8 +15,8 @@ extension SendContent {
     ///
     /// - Parameters:
     ///   - body: The body of the send.
-    ///   - target: Its audience: tokens of activities, or those that start one. No registration has such a token, and an activity's
-    ///     token takes nothing else.
+    ///   - target: Its audience: tokens of activities, those that start one, or a channel. No registration has such a token, and an
+    ///     activity's token takes nothing else.
     ///   - priority: Its priority.
     ///   - time: When it goes out, unless the member says otherwise: the device ignores what is older than what it has.
     /// - Returns: The content; nil = the send has no such member.
@@ -37,7 +37,7 @@ extension SendContent {
         guard case .handles(let devices)? = target.recipients?.devices, devices.allSatisfy({ $0.pns == .apns }) else {
             throw body.fault(
                 "to",
-                "must be handles beside liveActivity, each with pns apns and the token of an activity, or one that starts activities"
+                "must be a channel beside liveActivity, or handles, each with pns apns and the token of an activity, or one that starts activities"
             )
         }
         let known = Self.ofLiveActivity.map(\.key)
@@ -46,7 +46,11 @@ extension SendContent {
             try Self.value(of: name, in: members, at: time).map { JSONValue.Member(key, $0) }
         }
         do throws(InvalidValue) {
-            let payload = try APNsLiveActivity.payload(aps: aps, priority: priority)
+            let payload = try APNsLiveActivity.payload(
+                aps: aps,
+                priority: priority,
+                isBroadcast: target.isToChannel
+            )
             return SendContent(.native(.init(message: nil, forms: [payload])), platforms: [.apns])
         } catch {
             let name = Self.ofLiveActivity.first { $0.value == error.member }?.key ?? error.member

@@ -24,6 +24,32 @@ extension RecipientList {
         self.init(handles: list)
     }
 
+    /// Reads `to.channel`, with the credential beside it: a broadcast channel stands where a device stands.
+    ///
+    /// - Parameters:
+    ///   - channel: The channel's id.
+    ///   - to: The object that has it.
+    ///   - spec: The app, which says what credentials there are.
+    /// - Throws: ``Problem`` that names the member.
+    init(channel: String, of to: StrictMembers, spec: AppSpec) throws {
+        let id: APNsChannelID
+        do { id = try APNsChannelID(channel) } catch { throw to.fault("channel", error.reason) }
+        let name = try to.string("credential")
+        let credential: CredentialName
+        do { credential = try spec.credential(name, of: .apns) } catch { throw to.fault("credential", error.reason) }
+        self.init(
+            handles: [
+                Recipient(
+                    place: 1,
+                    pns: .apns,
+                    handle: id.handle,
+                    credential: credential,
+                    reference: channel.count <= Recipient.longestReference ? channel : nil
+                )
+            ]
+        )
+    }
+
     /// Reads `to.registrations`.
     ///
     /// - Parameters:

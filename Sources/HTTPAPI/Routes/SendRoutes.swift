@@ -119,18 +119,24 @@ struct SendTarget {
     /// The devices of a list.
     let recipients: RecipientList?
     let isToUser: Bool
+    /// Whether its list is a broadcast channel of APNs.
+    let isToChannel: Bool
     let platforms: [PushService]
 
     /// The members that name an audience.
-    private static let audiences = ["user", "users", "tag", "tags", "handles", "registrations", "all"]
+    private static let audiences = ["user", "users", "tag", "tags", "handles", "registrations", "channel", "all"]
 
     init(_ body: StrictMembers, _ spec: AppSpec) throws {
         guard let value = body["to"] else {
             throw body.fault("to", "is required: an object with one of \(Self.audiences.joined(separator: ", "))")
         }
-        let to = try StrictMembers(value, path: "to", known: Self.audiences)
+        let to = try StrictMembers(value, path: "to", known: Self.audiences + ["credential"])
         guard (Self.audiences.count { to[$0] != nil }) == 1 else {
             throw Problem.invalid("to", "must have exactly one of \(Self.audiences.joined(separator: ", "))")
+        }
+        self.isToChannel = to["channel"] != nil
+        guard self.isToChannel || to["credential"] == nil else {
+            throw to.fault("credential", "belongs to channel; handles and registrations have their own")
         }
         self.recipients = try Self.recipients(to, spec)
         if let recipients = self.recipients {
@@ -148,6 +154,7 @@ struct SendTarget {
 
     private static func recipients(_ to: StrictMembers, _ spec: AppSpec) throws -> RecipientList? {
         if let handles = try to.array("handles") { return try RecipientList(handles: handles, of: to, spec: spec) }
+        if let channel = try to.string("channel") { return try RecipientList(channel: channel, of: to, spec: spec) }
         return try to.array("registrations").map { try RecipientList(registrations: $0, of: to) }
     }
 
@@ -275,6 +282,9 @@ struct SendBody {
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
         self.startsAt = try Self.start(body)
+        guard !self.target.isToChannel || body["liveActivity"] != nil else {
+            throw Problem.invalid("to.channel", "takes liveActivity alone: only Live Activities listen to a channel")
+        }
         self.content =
             try SendContent.liveActivity(
                 body,
@@ -286,6 +296,9 @@ struct SendBody {
         self.isDryRun = try body.bool("dryRun") ?? false
         self.collapse = try body.string("collapse")
         if let collapse = self.collapse {
+            guard !self.target.isToChannel else {
+                throw body.fault("collapse", "cannot stand beside to.channel: Apple replaces nothing there")
+            }
             guard (1...PayloadFormatter.maximumCollapse).contains(collapse.utf8.count),
                 collapse.utf8.allSatisfy({ (0x20...0x7E).contains($0) }),
                 // Header values cannot begin or end with spaces.

@@ -17,13 +17,24 @@ package enum APNsLiveActivity {
     ///   - aps: The members of `aps`.
     ///   - priority: The send's priority. Apple counts pushes of priority 10 against an hourly budget, and those of 5 not; so 10 is for
     ///     what is urgent, and for an alert, which lights up the screen.
+    ///   - isBroadcast: Whether it goes to a channel: that reaches activities which listen to it, and starts none.
     /// - Returns: The payload, with its priority as a header.
     /// - Throws: ``InvalidValue`` that names the member of `aps`.
-    package static func payload(aps: [JSONValue.Member], priority: Priority) throws(InvalidValue) -> NativePayload {
+    package static func payload(
+        aps: [JSONValue.Member],
+        priority: Priority,
+        isBroadcast: Bool
+    ) throws(InvalidValue) -> NativePayload {
         try Self.check(aps)
+        if isBroadcast, aps.contains(where: { $0.name == "event" && $0.value == .string(Event.start.rawValue) }) {
+            throw InvalidValue(
+                member: "event",
+                "must be update or end to a channel; activities are started by the app, or by a start to their handles"
+            )
+        }
         let isUrgent = priority == .high || aps.contains { $0.name == "alert" }
         let payload = NativePayload(
-            kind: .liveactivity,
+            kind: isBroadcast ? .broadcast : .liveactivity,
             headers: [NativePayload.Header("apns-priority", isUrgent ? "10" : "5")],
             body: JSONValue.object([.init("aps", .object(aps))]).bytes
         )

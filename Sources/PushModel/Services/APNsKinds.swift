@@ -22,7 +22,12 @@ extension NativePayload.Kind {
     /// A new timeline of widgets.
     package static let widgets = ofAPNs(11, "widgets")
 
-    /// All kinds of APNs: its push types.
+    /// An update of the Live Activities that listen to a broadcast channel: of the push type liveactivity, by a request of its own.
+    ///
+    /// The limit is Apple's ("Sending broadcast push notification requests to APNs").
+    package static let broadcast = ofAPNs(12, "broadcast", maximumPayload: 5120)
+
+    /// The push types of APNs, which a sender's own form may have.
     package static let allOfAPNs = [
         alert, background, voip, complication, fileprovider, mdm, location, liveactivity, pushtotalk, controls, widgets,
     ]

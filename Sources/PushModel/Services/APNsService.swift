@@ -2,7 +2,7 @@ extension PushService.Descriptor {
     /// Apple Push Notification service.
     static let apns = PushService.Descriptor(
         title: "APNs",
-        kinds: NativePayload.Kind.allOfAPNs,
+        kinds: NativePayload.Kind.allOfAPNs + [.broadcast],
         handle: PushService.HandleForm(
             isHexadecimal: true,
             pattern: "^([0-9A-Fa-f]{2}){1,200}$",

@@ -7,12 +7,43 @@ extension PushService.Descriptor {
         otherNames: ["gcm"],
         kinds: [.message],
         handle: PushService.HandleForm(
-            pattern: "^[!-~]+$",
-            normalise: { text, _ throws(InvalidValue) in try PushService.HandleForm.visible(text, "an FCM token") }
+            pattern: "^(fid:[A-Za-z0-9_-]{22}|(?!fid:)[!-~]+)$",
+            normalise: { text, _ throws(InvalidValue) in try FCMInstallation.normalise(text) }
         ),
         validatesDryRuns: true,
         credentials: AppSpec.FCM.self
     )
+}
+
+/// Firebase installation ids as handles of FCM: the `fid` of a message, where a registration token is its `token`.
+package enum FCMInstallation {
+    /// Stands before an id in a handle.
+    ///
+    /// No token begins so: in one, the first colon follows an id.
+    package static let prefix = "fid:"
+    /// 17 bytes in Base64URL, less the last character.
+    private static let length = 22
+
+    fileprivate static func normalise(_ text: String) throws(InvalidValue) -> String {
+        guard text.hasPrefix(Self.prefix) else {
+            return try PushService.HandleForm.visible(text, "an FCM token")
+        }
+        let id = text.utf8.dropFirst(Self.prefix.utf8.count)
+        let isPlain = id.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        guard isPlain, id.count == Self.length else {
+            throw InvalidValue(
+                "a Firebase installation id is fid: and \(Self.length) letters, digits, hyphens or underscores"
+            )
+        }
+        return text
+    }
 }
 
 extension NativePayload.Kind {

@@ -10,6 +10,16 @@ import Foundation
 /// The classification of APNs' answers.
 package enum APNsAnswers {
     static let rules: [AnswerRule] = [
+        // Of broadcast channels. A channel that is gone is nobody's registration.
+        AnswerRule(400, "BadChannelId", .permanent),
+        AnswerRule(400, "BadRequestParams", .permanent),
+        AnswerRule(400, "BadRequestPayload", .permanent),
+        AnswerRule(400, "ChannelNotRegistered", .permanent),
+        // It says nothing of the pushes to devices, which must go on.
+        AnswerRule(400, "FeatureNotEnabled", .permanent),
+        AnswerRule(400, "MissingChannelId", .permanent),
+        AnswerRule(400, "MissingPushType", .permanent),
+        AnswerRule(403, "TopicMismatch", .stop),
         AnswerRule(400, "BadCollapseId", .permanent),
         // Or of the other environment: a burst of these is for the caller's breaker.
         AnswerRule(400, "BadDeviceToken", .drop),
@@ -48,6 +58,8 @@ package enum APNsAnswers {
         AnswerRule(429, nil, .waitDevice),
         AnswerRule(500, "InternalServerError", .wait),
         AnswerRule(503, "ServiceUnavailable", .wait),
+        // As the page about broadcasts spells it.
+        AnswerRule(503, "Service Unavailable", .wait),
         AnswerRule(503, "Shutdown", .connection),
     ]
 
@@ -56,7 +68,7 @@ package enum APNsAnswers {
     /// What an operator should look at, by the word with which APNs refuses the app's credentials.
     package static func advice(on word: String) -> String? {
         switch word {
-        case "TopicDisallowed", "BadTopic", "MissingTopic":
+        case "TopicDisallowed", "BadTopic", "MissingTopic", "TopicMismatch":
             "the key's team, or the certificate, may not send to this topic: check topic, team_id and key_id in the app's declaration"
         case "BadEnvironmentKeyInToken", "BadEnvironmentKeyIdInToken", "BadCertificateEnvironment":
             "the key or certificate is for the other environment: check endpoint (sandbox or not), or make one for both at Apple"
@@ -65,6 +77,12 @@ package enum APNsAnswers {
         case "ExpiredProviderToken": "the clock of the worker's host is wrong: set it"
         case "BadCertificate":
             "the certificate is not one for push, has expired or is revoked: replace certificate_file"
+        case "FeatureNotEnabled":
+            "turn the capability Broadcast on for the bundle id in Apple's developer account (Push Notifications, Configure)"
+        case "ChannelNotRegistered", "BadChannelId":
+            "the bundle id has no such channel in this environment: pushline channels list shows those that it has"
+        case "CannotCreateChannelConfig":
+            "the bundle id has as many channels as Apple allows (10,000): delete those that are over"
         default: nil
         }
     }

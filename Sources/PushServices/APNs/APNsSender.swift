@@ -3,7 +3,7 @@ import NIOCore
 import Payloads
 package import PushModel
 
-/// Delivers to Apple's devices: one POST a device over HTTP/2, with a provider token or over connections with a certificate.
+/// Delivers to Apple's devices and broadcast channels: one POST each over HTTP/2, with a provider token or over connections with a certificate.
 final class APNsSender: PushSender {
     private let client: HTTP2Client
     /// nil = the client's connections show a certificate.
@@ -69,6 +69,7 @@ final class APNsSender: PushSender {
         // APNs can validate nothing without delivering it.
         if batch.isDryRun { return round.endAll(.accepted) }
         let positions = round.open
+        let bundle = batch.payload.kind == .broadcast ? Array(self.topic.utf8)[...] : nil
         let outcomes = await self.client.send(
             HTTP2Exchange(
                 count: positions.count,
@@ -82,7 +83,11 @@ final class APNsSender: PushSender {
                 isStopped: batch.isStopped
             ) { index, head in
                 let device = batch.indexes[positions[index]]
-                head.describe(device, of: batch.devices, job: batch.job(of: device))
+                if let bundle {
+                    head.describe(channel: device, of: batch.devices, job: batch.job(of: device), bundle: bundle)
+                } else {
+                    head.describe(device, of: batch.devices, job: batch.job(of: device))
+                }
             }
         )
         round.take(outcomes, at: positions, APNsAnswers.answer)
@@ -100,5 +105,19 @@ extension HTTP2RequestHead {
         self.appendPath("/3/device/")
         self.appendPath(devices.handles[index])
         self.addField("apns-id") { job.notificationID(row: devices.rows[index]).appendText(to: &$0) }
+    }
+
+    /// Writes the headers of a single broadcast channel, which stands where a device stands: the path, the channel, and the
+    /// notification's id under the name that it has there.
+    fileprivate mutating func describe(
+        channel index: Int,
+        of devices: DeliverBatch.Devices,
+        job: JobID,
+        bundle: ArraySlice<UInt8>
+    ) {
+        self.appendPath("/4/broadcasts/apps/")
+        self.appendPath(bundle)
+        self.addField("apns-channel-id") { $0 += devices.handles[index] }
+        self.addField("apns-request-id") { job.notificationID(row: devices.rows[index]).appendText(to: &$0) }
     }
 }

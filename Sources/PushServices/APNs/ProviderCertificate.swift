@@ -68,6 +68,12 @@ struct ProviderCertificate {
 
     var identity: HTTP2Configuration.Identity { HTTP2Configuration.Identity(chain: self.chain, key: self.key) }
 
+    /// Shows it in the handshakes of another client.
+    func show(in tls: inout TLSConfiguration) {
+        tls.certificateChain = self.chain.map { .certificate($0) }
+        tls.privateKey = .privateKey(self.key)
+    }
+
     /// - Throws: ``SenderError`` once the certificate has ended: APNs refuses each connection then.
     func checkEnd() throws(SenderError) {
         guard self.expiry.days() < 0 else { return }

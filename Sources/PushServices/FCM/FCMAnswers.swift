@@ -97,7 +97,7 @@ package enum FCMAnswers {
             let isTarget =
                 violations.isEmpty
                 ? fault.message?.contains("registration token") == true
-                : violations.allSatisfy { $0.field == "message.token" }
+                : violations.allSatisfy { $0.field == "message.token" || $0.field == "message.fid" }
             return isTarget ? FCMAnswers.invalidTarget : "INVALID_ARGUMENT"
         case "QUOTA_EXCEEDED":
             let texts = details.flatMap { $0.violations ?? [] }.flatMap { [$0.subject, $0.description] }

@@ -99,7 +99,7 @@ final class FCMSender: PushSender {
                 body: .each { index, bytes in
                     let position = positions[index]
                     bodies[Self.message(of: position, in: batch)]?
-                        .append(token: batch.devices.handles[batch.indexes[position]], to: &bytes)
+                        .append(handle: batch.devices.handles[batch.indexes[position]], to: &bytes)
                 },
                 interestingHeaders: FCMAnswers.interestingHeaders,
                 sendBy: window.sendBy,

@@ -46,10 +46,15 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         case handles([Recipient])
         /// The devices of these registrations; 1 to 20,000.
         case registrations([String])
+        /// A broadcast channel of APNs, by its id: all Live Activities that listen to it. The credential is one of the app's at APNs,
+        /// nil = the default one. Takes ``PushNotification/liveActivity`` alone.
+        case channel(String, credential: String? = nil)
         /// All devices of the app.
         case all
 
-        private enum CodingKeys: String, CodingKey { case user, users, tag, tags, handles, registrations, all }
+        private enum CodingKeys: String, CodingKey {
+            case user, users, tag, tags, handles, registrations, channel, credential, all
+        }
 
         /// Writes the API's form, such as `{"user":"ann"}`.
         public func encode(to encoder: any Encoder) throws {
@@ -62,6 +67,9 @@ public struct PushNotification: Sendable, Equatable, Encodable {
             case .matching(let expression): try container.encode(expression, forKey: .tags)
             case .handles(let devices): try container.encode(devices, forKey: .handles)
             case .registrations(let ids): try container.encode(ids, forKey: .registrations)
+            case .channel(let id, let credential):
+                try container.encode(id, forKey: .channel)
+                try container.encodeIfPresent(credential, forKey: .credential)
             case .all: try container.encode(true, forKey: .all)
             }
         }
@@ -154,7 +162,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     /// Payloads in the services' own words, beside or in place of title, body and data.
     public var native: [Platform: NativePayload]?
     /// What becomes of Live Activities, in place of title, body, data and native; the audience is then ``Audience/handles(_:)``,
-    /// with their tokens or those that start one.
+    /// with their tokens or those that start one, or ``Audience/channel(_:credential:)``.
     public var liveActivity: LiveActivity?
     /// The services to send through; nil = all.
     public var platforms: [Platform]?

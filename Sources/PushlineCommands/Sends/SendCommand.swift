@@ -62,6 +62,15 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Send to the device of this registration; repeatable.", valueName: "id"))
     var registration: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Send to the Live Activities that listen to this broadcast channel of APNs; credential:id for one of another credential than the "
+                + "default one.",
+            valueName: "id"
+        )
+    )
+    var channel: String?
+
     @Flag(help: "Send to all devices of the app.")
     var all = false
 
@@ -207,13 +216,13 @@ struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private static let targetNames = "--user, --users, --tag, --tags, --handle, --registration and --all"
+    private static let targetNames = "--user, --users, --tag, --tags, --handle, --registration, --channel and --all"
 
     /// How many kinds of recipients are given.
     private var targets: Int {
         [
             !self.user.isEmpty, self.users != nil, !self.tag.isEmpty, self.tags != nil, !self.handle.isEmpty,
-            !self.registration.isEmpty, self.all,
+            !self.registration.isEmpty, self.channel != nil, self.all,
         ].count { $0 }
     }
 
@@ -340,6 +349,9 @@ struct SendCommand: AsyncParsableCommand {
         if let expression = self.tags { return .matching(expression) }
         if !self.handle.isEmpty { return .handles(self.handle.compactMap(Self.recipient)) }
         if !self.registration.isEmpty { return .registrations(self.registration) }
+        if let channel = self.channel?.split(separator: ":", maxSplits: 1).map(String.init), let id = channel.last {
+            return .channel(id, credential: channel.count > 1 ? channel[0] : nil)
+        }
         if self.all { return .all }
         return self.tag.count == 1 ? .tag(self.tag[0]) : .tags(self.tag)
     }

@@ -30,6 +30,9 @@ struct InboundRequest {
         return nil
     }
 
+    /// What APNs knows a push by; one to a channel has it under another name.
+    var notificationID: String? { self["apns-id"] ?? self["apns-request-id"] }
+
     var bodyText: String {
         String(buffer: self.body)
     }

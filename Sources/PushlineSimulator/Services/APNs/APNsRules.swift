@@ -33,7 +33,7 @@ struct APNsRules: Sendable {
     static let pathPrefix = "/3/device/"
     private static let single: Set<String> = [
         "authorization", "apns-id", "apns-topic", "apns-push-type", "apns-priority", "apns-expiration",
-        "apns-collapse-id",
+        "apns-collapse-id", "apns-request-id", "apns-channel-id",
     ]
 
     func check(_ request: InboundRequest, on connection: ConnectionMemory, now: Double) -> Verdict {
@@ -48,20 +48,12 @@ struct APNsRules: Sendable {
     }
 
     private static func headerFault(_ request: InboundRequest) -> String? {
-        var seen: Set<String> = []
-        for field in request.fields where Self.single.contains(field.name) {
-            guard seen.insert(field.name).inserted else { return "DuplicateHeaders" }
-        }
+        if Self.repeatsHeader(request) { return "DuplicateHeaders" }
         if let id = request["apns-id"], !Self.isCanonicalUUID(id) { return "BadMessageId" }
         if let collapse = request["apns-collapse-id"], collapse.utf8.count > 64 || collapse.isEmpty {
             return "BadCollapseId"
         }
-        if let expiration = request["apns-expiration"] {
-            // Eleven digits end in the year 5138: more is milliseconds by mistake.
-            guard !expiration.isEmpty, expiration.utf8.count <= 11, expiration.utf8.allSatisfy(Self.isDigit) else {
-                return "BadExpirationDate"
-            }
-        }
+        if let expiration = request["apns-expiration"], !Self.isTime(expiration) { return "BadExpirationDate" }
         let priority = request["apns-priority"] ?? "10"
         guard ["1", "5", "10"].contains(priority) else { return "BadPriority" }
         switch request["apns-push-type"] {
@@ -70,6 +62,22 @@ struct APNsRules: Sendable {
         default: break
         }
         return nil
+    }
+
+    /// Whether a header stands twice of which there is one.
+    static func repeatsHeader(_ request: InboundRequest) -> Bool {
+        var seen: Set<String> = []
+        for field in request.fields where Self.single.contains(field.name) {
+            guard seen.insert(field.name).inserted else { return true }
+        }
+        return false
+    }
+
+    /// Whether it is a time in seconds since 1970.
+    ///
+    /// Eleven digits end in the year 5138: more is milliseconds by mistake.
+    static func isTime(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 11 && text.utf8.allSatisfy(Self.isDigit)
     }
 
     private func topicFault(_ request: InboundRequest, _ certificate: APNsCertificate?) -> String? {
@@ -98,7 +106,7 @@ struct APNsRules: Sendable {
     }
 
     /// With a certificate, a token is ignored.
-    private func credentialFault(_ request: InboundRequest, on connection: ConnectionMemory, now: Double) -> String? {
+    func credentialFault(_ request: InboundRequest, on connection: ConnectionMemory, now: Double) -> String? {
         guard let certificate = connection.certificate else {
             return self.tokenFault(request, on: connection, now: now)
         }

@@ -23,7 +23,10 @@ extension SimulatedService {
                 "BadCollapseId": 400, "BadDeviceToken": 400, "BadExpirationDate": 400, "BadMessageId": 400,
                 "BadPriority": 400, "BadTopic": 400, "DeviceTokenNotForTopic": 400, "DuplicateHeaders": 400,
                 "IdleTimeout": 400, "InvalidPushType": 400, "MissingDeviceToken": 400, "MissingTopic": 400,
-                "PayloadEmpty": 400, "TopicDisallowed": 400, "BadCertificate": 403, "BadCertificateEnvironment": 403,
+                "PayloadEmpty": 400, "TopicDisallowed": 400, "FeatureNotEnabled": 400, "MissingChannelId": 400,
+                "BadChannelId": 400, "ChannelNotRegistered": 400, "BadRequestParams": 400, "BadRequestPayload": 400,
+                "MissingPushType": 400, "CannotCreateChannelConfig": 400, "TopicMismatch": 403, "BadCertificate": 403,
+                "BadCertificateEnvironment": 403,
                 "ExpiredProviderToken": 403, "Forbidden": 403, "InvalidProviderToken": 403,
                 "MissingProviderToken": 403, "UnrelatedKeyIdInToken": 403, "BadEnvironmentKeyIdInToken": 403,
                 "BadEnvironmentKeyInToken": 403, "BadPath": 404, "MethodNotAllowed": 405, "Unregistered": 410,
@@ -64,7 +67,8 @@ extension SimulatedService {
 }
 
 extension SimulatorURLs {
-    /// `https://127.0.0.1:…`, for `POST /3/device/<token>`.
+    /// `https://127.0.0.1:…`, for `POST /3/device/<token>` and `/4/broadcasts/apps/<bundle id>`, and in place of Apple's hosts for
+    /// channels for `/1/apps/<bundle id>/channels` and `all-channels`.
     package var apns: String { self[.apns] }
 }
 

@@ -94,7 +94,7 @@ struct FCMResponder: Responder {
     private static func target(in data: Data) -> String {
         let root = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any]
         let message = root?["message"] as? [String: Any]
-        return message?["token"] as? String ?? message?["fid"] as? String ?? ""
+        return message?["token"] as? String ?? (message?["fid"] as? String).map { FCMInstallation.prefix + $0 } ?? ""
     }
 
     private static func httpStatus(_ name: String) -> Int {

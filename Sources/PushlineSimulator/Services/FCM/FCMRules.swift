@@ -1,4 +1,5 @@
 import Foundation
+import PushModel
 
 /// Google's rules for one message (contract, 2.2 to 2.4).
 struct FCMRules: Sendable {
@@ -15,7 +16,7 @@ struct FCMRules: Sendable {
 
     /// A message in order.
     struct Message: Equatable {
-        /// Token, topic, condition or installation id.
+        /// Token, topic or condition, or `fid:` and an installation id: as the handle of a device.
         var target: String
         var isDryRun: Bool
     }
@@ -83,23 +84,30 @@ struct FCMRules: Sendable {
     private static func target(of message: [String: Any]) throws(RejectionError) -> String {
         let given = Self.targets.filter { message[$0] != nil }
         guard given.count == 1, let kind = given.first else {
-            throw Self.bad("Exactly one of token, topic or condition is required", field: "message")
+            throw Self.bad("Exactly one of token, topic, condition or fid is required", field: "message")
         }
         guard let target = message[kind] as? String, !target.isEmpty else {
             throw Self.bad("Invalid value at 'message.\(kind)' (TYPE_STRING)", field: "message.\(kind)")
         }
-        if kind == "token" || kind == "fid", !Self.isToken(target) {
-            throw RejectionError(
-                rejection: Rejection(
-                    status: "INVALID_ARGUMENT",
-                    code: "INVALID_ARGUMENT",
-                    message: "The registration token is not a valid FCM registration token",
-                    field: "message.\(kind)"
-                )
-            )
+        switch kind {
+        case "token" where !Self.isToken(target):
+            throw Self.invalid("The registration token is not a valid FCM registration token", field: "message.token")
+        case "fid":
+            guard Self.isInstallation(target) else {
+                throw Self.invalid("The Firebase installation ID is not valid", field: "message.fid")
+            }
+            return FCMInstallation.prefix + target
+        default: return target
         }
-        return target
     }
+
+    private static func invalid(_ message: String, field: String) -> RejectionError {
+        let code = "INVALID_ARGUMENT"
+        return RejectionError(rejection: Rejection(status: code, code: code, message: message, field: field))
+    }
+
+    /// 22 characters of Base64URL, of which the first has four fixed bits.
+    private static func isInstallation(_ text: String) -> Bool { text.wholeMatch(of: /[cdef][A-Za-z0-9_-]{21}/) != nil }
 
     private static func isToken(_ text: String) -> Bool {
         text.utf8.count <= 4096

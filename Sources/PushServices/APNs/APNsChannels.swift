@@ -1,0 +1,213 @@
+import AsyncHTTPClient
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import OutgoingHTTP
+package import PushModel
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The broadcast channels of an app's bundle id at Apple, which Live Activities listen to.
+///
+/// Apple's rules: "Sending channel management requests to APNs". Each call is made once: a creation that is repeated could make
+/// a second channel.
+package final class APNsChannels: Sendable {
+    /// What a channel keeps for devices that are off; fixed when it is made.
+    package enum Storage: Int, Sendable, CaseIterable {
+        /// Nothing: Apple allows more pushes then.
+        case none = 0
+        /// The latest push, for at most 8 hours.
+        case latest = 1
+
+        /// As the command line and its output have it.
+        package var name: String {
+            switch self {
+            case .none: "none"
+            case .latest: "latest"
+            }
+        }
+    }
+
+    /// Why a call did not succeed, in words for the operator.
+    package struct Fault: Error, Sendable, Equatable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The bodies of all answers.
+    private struct Body: Decodable {
+        let channels: [String]?
+        let storage: Int?
+        let reason: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case channels, reason
+            case storage = "message-storage-policy"
+        }
+    }
+
+    private static let timeout = TimeAmount.seconds(20)
+    /// Ten times what 10,000 ids take that are as long as those of today.
+    private static let maximumAnswer = 4 << 20
+
+    private let client: HTTPClient
+    /// nil = the connection shows a certificate.
+    private let token: APNsProviderToken?
+    private let host: String
+    /// To the end of the bundle id.
+    private let address: String
+
+    /// Reads the credentials; opens no connection.
+    ///
+    /// - Parameter app: The app's declaration.
+    /// - Throws: ``SenderError`` that names the wrong file or setting.
+    package init(_ app: AppSpec.APNs) throws(SenderError) {
+        let isBundle = app.topic.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+        guard isBundle, !app.topic.isEmpty else {
+            throw SenderError(.invalid, "apns.topic: the app's bundle id, of letters, digits, dots and hyphens")
+        }
+        let parts = SenderParts(
+            settings: SenderSettings(),
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "pushline.channels") { _ in SwiftLogNoOpLogHandler() }
+        )
+        var configuration = HTTPClient.Configuration.outgoing(
+            trustFile: try parts.trust(app.trustFile, setting: "apns.trust_file")?.path
+        )
+        // Apple speaks HTTP/2 alone.
+        configuration.httpVersion = .automatic
+        switch app.authentication {
+        case .token(let declared):
+            let (_, pem) = try CredentialFile.read(declared.keyFile, setting: "apns.key_file")
+            self.token = try APNsProviderToken(pem: pem, keyID: declared.keyID, teamID: declared.teamID)
+        case .certificate(let declared):
+            let certificate = try ProviderCertificate(declared)
+            try certificate.checkEnd()
+            var tls = configuration.tlsConfiguration ?? .outgoing(trustFile: app.trustFile)
+            certificate.show(in: &tls)
+            configuration.tlsConfiguration = tls
+            self.token = nil
+        }
+        let endpoint = try Self.endpoint(of: app)
+        self.host = endpoint.host
+        self.address = "https://\(endpoint.authority)/1/apps/\(app.topic)/"
+        self.client = HTTPClient(eventLoopGroupProvider: .shared(parts.eventLoopGroup), configuration: configuration)
+    }
+
+    /// Apple has hosts of their own for channels; any other endpoint is a stand-in, which has both.
+    static func endpoint(of app: AppSpec.APNs) throws(SenderError) -> Endpoint {
+        let endpoint = try Endpoint(app.endpoint, setting: "apns.endpoint")
+        return switch endpoint.host.lowercased() {
+        case "api.push.apple.com": try Self.apple("api-manage-broadcast.push.apple.com:2196")
+        case "api.sandbox.push.apple.com", "api.development.push.apple.com":
+            try Self.apple("api-manage-broadcast.sandbox.push.apple.com:2195")
+        default: endpoint
+        }
+    }
+
+    private static func apple(_ authority: String) throws(SenderError) -> Endpoint {
+        try Endpoint("https://\(authority)", setting: "apns.endpoint")
+    }
+
+    /// Closes its connections; it cannot be used afterwards.
+    package func close() async {
+        // Fails only when it was closed before.
+        try? await self.client.shutdown()
+    }
+
+    /// Makes a channel.
+    ///
+    /// - Parameter storage: What it keeps.
+    /// - Returns: Its id.
+    /// - Throws: ``Fault``; without an answer the channel may have been made.
+    package func create(_ storage: Storage) async throws(Fault) -> APNsChannelID {
+        let body = JSONValue.members([
+            "message-storage-policy": .integer(storage.rawValue), "push-type": .string("LiveActivity"),
+        ])
+        let answer = try await self.call(.POST, "channels", body: body, expecting: .created)
+        guard let id = answer.headers.first(name: "apns-channel-id").flatMap({ try? APNsChannelID($0) }) else {
+            throw Fault(
+                description: "\(self.host) made a channel and did not say its id: pushline channels list shows it"
+            )
+        }
+        return id
+    }
+
+    /// All channels of the bundle id, in Apple's order.
+    package func all() async throws(Fault) -> [APNsChannelID] {
+        let answer = try await self.call(.GET, "all-channels", expecting: .ok)
+        let ids = answer.body?.channels.flatMap { texts in try? texts.map { try APNsChannelID($0) } }
+        guard let ids else { throw self.unreadable() }
+        return ids
+    }
+
+    /// What a channel keeps.
+    package func storage(of channel: APNsChannelID) async throws(Fault) -> Storage {
+        let answer = try await self.call(.GET, "channels", channel: channel, expecting: .ok)
+        guard let storage = answer.body?.storage.flatMap(Storage.init(rawValue:)) else { throw self.unreadable() }
+        return storage
+    }
+
+    /// Removes a channel for good: its id is never given again.
+    package func delete(_ channel: APNsChannelID) async throws(Fault) {
+        _ = try await self.call(.DELETE, "channels", channel: channel, expecting: .noContent)
+    }
+
+    private func unreadable() -> Fault {
+        Fault(description: "\(self.host) answered something else than its documentation says")
+    }
+
+    private func call(
+        _ method: HTTPMethod,
+        _ path: String,
+        channel: APNsChannelID? = nil,
+        body: JSONValue? = nil,
+        expecting status: HTTPResponseStatus
+    ) async throws(Fault) -> (headers: HTTPHeaders, body: Body?) {
+        var request = HTTPClientRequest(url: self.address + path)
+        request.method = method
+        if let token = self.token {
+            do { request.headers.add(name: "authorization", value: "bearer \(try token.token().text)") } catch {
+                throw Fault(description: "the provider token cannot be signed")
+            }
+        }
+        if let channel { request.headers.add(name: "apns-channel-id", value: channel.text) }
+        if let body {
+            request.headers.add(name: "content-type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: body.bytes))
+        }
+        let answer: HTTPClientResponse
+        let bytes: ByteBuffer
+        do {
+            answer = try await self.client.execute(request, timeout: Self.timeout)
+            bytes = try await answer.body.collect(upTo: Self.maximumAnswer)
+        } catch {
+            let isOpen = method != .GET && !RequestFailure.isBeforeSending(error)
+            let advice = isOpen ? "; it may have been done all the same: pushline channels list says" : ""
+            throw Fault(description: "\(self.host): \(ForeignText.word("\(error)"))\(advice)")
+        }
+        // Some have none.
+        let read = try? JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
+        guard answer.status == status else { throw self.refusal(answer, read?.reason) }
+        return (answer.headers, read)
+    }
+
+    private func refusal(_ answer: HTTPClientResponse, _ word: String?) -> Fault {
+        let reason = word.map(ForeignText.word) ?? "without a reason"
+        let request = answer.headers.first(name: "apns-request-id").map { "; request \(ForeignText.word($0))" } ?? ""
+        let advice = APNsAnswers.advice(on: reason).map { ": \($0)" } ?? ""
+        return Fault(description: "\(self.host) answered \(answer.status.code) \(reason)\(advice)\(request)")
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import InstallationSupport
+import PushlineSimulator
+import Testing
+
+// A push to many: broadcast channels of APNs, and Firebase installations.
+extension EndToEndTests {
+    /// Runs `pushline channels` on the installation's store, as an operator on the host does.
+    private func channels(_ arguments: String...) async throws -> String {
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = Bundle.main.bundleURL.appending(path: "pushline")
+        process.arguments = ["channels"] + arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(try self.installation.environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        try process.run()
+        try await eventually("pushline channels ends") { !process.isRunning }
+        #expect(process.terminationStatus == 0, "\(arguments)")
+        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        return text.split(separator: "\n").joined(separator: "\n")
+    }
+
+    /// Made, sent to, refused by Apple once it is gone: one target all the while.
+    @Test func aChannelIsMadeSentToAndRemoved() async throws {
+        let installation = try self.installation
+        let channel = try await self.channels("create", "--storage", "latest")
+        #expect(try await self.channels("list") == channel)
+        func send(_ event: String, _ members: String) async throws -> String {
+            try await self.send(
+                #"{"to":{"channel":"\#(channel)"},"ttl":3600,"liveActivity":{"event":"\#(event)"\#(members)}}"#
+            )
+        }
+        for (event, members) in [
+            ("update", #","contentState":{"home":1},"alert":{"title":"1:0"}"#), ("end", #","contentState":{"home":2}"#),
+        ] {
+            let job = try await installation.finished(try await send(event, members))
+            #expect(job.state == "completed" && job.totals.targets == 1 && job.totals.accepted == 1, "\(event)")
+        }
+        let pushes = installation.simulator.received(token: channel)
+        #expect(pushes.map(\.status) == [200, 200])
+        #expect(pushes.compactMap { $0.headers["apns-priority"] } == ["10", "5"])
+        for push in pushes {
+            #expect(push.headers["apns-channel-id"] == channel && push.headers["apns-push-type"] == "liveactivity")
+            #expect(push.headers["apns-request-id"] != nil && push.headers["apns-topic"] == nil)
+        }
+        #expect(pushes[0].body.contains(#""event":"update","content-state":{"home":1}"#))
+        #expect(pushes[1].body.contains(#""event":"end","content-state":{"home":2}"#))
+
+        // A fault of the service is tried again, as for any device.
+        installation.simulator.inject(SimulatorFault(.answer(reason: "ServiceUnavailable"), token: channel, count: 1))
+        let retried = try await installation.finished(try await send("update", #","contentState":{}"#))
+        installation.simulator.clearFaults()
+        #expect(retried.totals.targets == 1 && retried.totals.accepted == 1)
+
+        #expect(try await self.channels("delete", channel) == "\(channel): deleted")
+        let id = try await send("update", #","contentState":{}"#)
+        let late = try await installation.finished(id)
+        #expect(late.state == "completed" && late.totals.accepted == 0 && late.totals.failed == ["rejected": 1])
+        let answer = try await installation.asBackend("GET", "/api/jobs/\(id)/deliveries")
+        let deliveries = String(decoding: answer.body, as: UTF8.self)
+        #expect(deliveries.contains("ChannelNotRegistered") && deliveries.contains(channel), "\(deliveries)")
+    }
+
+    @Test func anInstallationIsRegisteredSentToAndPruned() async throws {
+        let installation = try self.installation
+        let handle = "fid:cAbCdEfGhIjKlMnOpQr_-0"
+        try await installation.importRegistrations([#"{"pns":"fcm","handle":"\#(handle)","user":"installed"}"#])
+        func send() async throws -> EndToEndInstallation.JobAnswer {
+            try await installation.finished(try await self.send(#"{"to":{"user":"installed"},"body":"hello"}"#))
+        }
+        #expect(try await send().totals.accepted == 1)
+        let push = try #require(installation.simulator.received(token: handle).last)
+        #expect(push.status == 200 && push.body.contains(#""fid":"cAbCdEfGhIjKlMnOpQr_-0""#))
+        installation.simulator.inject(SimulatorFault(.answer(reason: "UNREGISTERED"), token: handle))
+        let gone = try await send()
+        installation.simulator.clearFaults()
+        #expect(gone.totals.failed == ["unregistered": 1])
+        #expect(try await send().totals.targets == 0)
+    }
+}

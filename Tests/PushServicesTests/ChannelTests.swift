@@ -1,0 +1,174 @@
+import Foundation
+import Payloads
+import PushModel
+import PushlineSimulator
+import Testing
+
+@testable import PushServices
+
+/// Broadcast channels of APNs at the simulator, which is as strict as Apple.
+@Suite(.serialized) struct ChannelTests {
+    private static func update(_ priority: Priority = .normal) throws -> NativePayload {
+        try APNsLiveActivity.payload(
+            aps: [
+                .init("timestamp", .integer(1_790_000_000)), .init("event", .string("update")),
+                .init("content-state", .object([])),
+            ],
+            priority: priority,
+            isBroadcast: true
+        )
+    }
+
+    private static func with(
+        certificate: Bool = false,
+        _ body: (Senders, APNsChannels) async throws -> Void
+    ) async throws {
+        try await Senders.with { senders in
+            var senders = senders
+            if certificate {
+                let file = try senders.simulator.credentials.apnsCertificateFile
+                senders.spec.apns?.authentication = .certificate(.init(file: file))
+            }
+            let channels = try APNsChannels(try #require(senders.spec.apns))
+            let result: Result<Void, any Error>
+            do { result = .success(try await body(senders, channels)) } catch { result = .failure(error) }
+            await channels.close()
+            try result.get()
+        }
+    }
+
+    @Test(arguments: [false, true]) func channelsAreManaged(certificate: Bool) async throws {
+        try await Self.with(certificate: certificate) { _, channels in
+            #expect(try await channels.all().isEmpty)
+            let (none, latest) = (try await channels.create(.none), try await channels.create(.latest))
+            #expect(try await channels.storage(of: none) == .none)
+            #expect(try await channels.storage(of: latest) == .latest)
+            #expect(try await channels.all() == [none, latest])
+            try await channels.delete(none)
+            #expect(try await channels.all() == [latest])
+            let gone = await #expect(throws: APNsChannels.Fault.self) { try await channels.delete(none) }
+            let words = "127.0.0.1 answered 400 ChannelNotRegistered: the bundle id has no such channel"
+            #expect(gone?.description.hasPrefix(words) == true)
+            #expect(gone?.description.contains("; request ") == true)
+        }
+    }
+
+    @Test func whatIsWrongIsSaid() async throws {
+        try await Senders.with { senders in
+            var spec = try #require(senders.spec.apns)
+            spec.topic = "com.example.other"
+            let other = try APNsChannels(spec)
+            let fault = await #expect(throws: APNsChannels.Fault.self) { try await other.create(.none) }
+            #expect(fault?.description.contains("403 TopicMismatch: the key's team") == true)
+            await other.close()
+
+            spec.topic = "com.example/../x"
+            #expect(throws: SenderError.self) { try APNsChannels(spec) }
+            spec.topic = "com.example.app"
+            spec.authentication = try senders.token(keyFile: "/nowhere.p8")
+            let unreadable = #expect(throws: SenderError.self) { try APNsChannels(spec) }
+            #expect(unreadable?.message.contains("/nowhere.p8") == true)
+        }
+    }
+
+    @Test func withoutAServiceNothingWasDone() async throws {
+        try await Senders.with { senders in
+            var spec = try #require(senders.spec.apns)
+            // Nothing listens there.
+            spec.endpoint = "https://127.0.0.1:1"
+            let channels = try APNsChannels(spec)
+            let fault = await #expect(throws: APNsChannels.Fault.self) { try await channels.create(.none) }
+            #expect(fault?.description.hasPrefix("127.0.0.1: ") == true)
+            let isOpen = fault?.description.contains("may have been done")
+            #expect(isOpen == false, "\(String(describing: fault))")
+            await channels.close()
+        }
+    }
+
+    @Test(arguments: [
+        ("https://api.push.apple.com", "api-manage-broadcast.push.apple.com:2196"),
+        ("https://api.push.apple.com:2197", "api-manage-broadcast.push.apple.com:2196"),
+        ("https://api.sandbox.push.apple.com", "api-manage-broadcast.sandbox.push.apple.com:2195"),
+        ("https://api.development.push.apple.com", "api-manage-broadcast.sandbox.push.apple.com:2195"),
+        ("https://127.0.0.1:8443", "127.0.0.1:8443"),
+    ])
+    func applesHostsForChannels(endpoint: String, authority: String) throws {
+        let app = AppSpec.APNs(
+            .token(.init(keyFile: "k", keyID: "k", teamID: "t")),
+            topic: "com.example",
+            endpoint: endpoint
+        )
+        #expect(try APNsChannels.endpoint(of: app).authority == authority)
+    }
+
+    @Test func aPushToAChannelHasApplesForm() async throws {
+        try await Self.with { senders, channels in
+            let (none, latest) = (try await channels.create(.none), try await channels.create(.latest))
+            var batch = try senders.batch(.apns, handles: [none.text, latest.text, "YQ=="])
+            batch.payload = try Self.update()
+            let results = try await senders.sender(.apns).send(batch)
+            #expect(
+                results == [.accepted, .accepted, .rejected(reason: "ChannelNotRegistered", status: 400)]
+            )
+            let push = try #require(senders.simulator.received(token: none.text).last)
+            #expect(push.headers["apns-request-id"] == batch.job.notificationID(row: 1).description)
+            #expect(push.headers["apns-expiration"] == "0" && push.headers["apns-priority"] == "5")
+            #expect(push.headers["apns-topic"] == nil && push.headers["apns-id"] == nil)
+            #expect(push.headers["apns-collapse-id"] == nil)
+
+            // A channel that stores nothing takes no other end.
+            batch.keepUntil = .now.advanced(by: .seconds(3600))
+            let kept = try await senders.sender(.apns).send(batch)
+            #expect(kept[0] == .rejected(reason: "BadExpirationDate", status: 400) && kept[1] == .accepted)
+            // A repetition of the same push is known by its id.
+            #expect(senders.simulator.counts.apns.duplicates == 1)
+        }
+    }
+
+    /// What is wrong with channels alone must not stop the pushes to devices.
+    @Test func aFeatureThatIsOffFailsTheChannelAlone() async throws {
+        try await Self.with { senders, channels in
+            let channel = try await channels.create(.none)
+            senders.simulator.inject(SimulatorFault(.answer(reason: "FeatureNotEnabled"), token: channel.text))
+            var batch = try senders.batch(.apns, handles: [channel.text])
+            batch.payload = try Self.update()
+            #expect(
+                try await senders.sender(.apns).send(batch) == [.rejected(reason: "FeatureNotEnabled", status: 400)]
+            )
+        }
+    }
+
+    @Test func aDryRunReachesNoChannel() async throws {
+        try await Senders.with { senders in
+            var batch = try senders.batch(.apns, handles: ["YQ=="])
+            batch.payload = try Self.update()
+            batch.isDryRun = true
+            #expect(try await senders.sender(.apns).send(batch) == [.accepted])
+            #expect(senders.simulator.counts.apns.requests == 0)
+        }
+    }
+
+    @Test func anInstallationIsSentToAsSuch() async throws {
+        try await Senders.with { senders in
+            let installation = "fid:cAbCdEfGhIjKlMnOpQrSt_"
+            var batch = try senders.batch(.fcm, handles: [installation, "device:1"])
+            #expect(try await senders.sender(.fcm).send(batch) == [.accepted, .accepted])
+            let push = try #require(senders.simulator.received(token: installation).last)
+            #expect(push.body.hasPrefix(#"{"message":{"fid":"cAbCdEfGhIjKlMnOpQrSt_","#))
+            let other = try #require(senders.simulator.received(token: "device:1").last)
+            #expect(other.body.hasPrefix(#"{"message":{"token":"device:1","#) && !other.body.contains("fid"))
+
+            batch.isDryRun = true
+            #expect(try await senders.sender(.fcm).send(batch) == [.accepted, .accepted])
+            let validated = try #require(senders.simulator.received(token: installation).last)
+            #expect(validated.body.hasPrefix(#"{"validate_only":true,"message":{"fid":"#))
+
+            batch.isDryRun = false
+            senders.simulator.inject(SimulatorFault(.answer(reason: "UNREGISTERED"), token: installation))
+            guard case .dead(_, "UNREGISTERED", 404)? = try await senders.sender(.fcm).send(batch).first else {
+                Issue.record("an installation that is gone is dead")
+                return
+            }
+        }
+    }
+}
