@@ -190,35 +190,36 @@ struct WebPushAddressTests {
         await closing.value
     }
 
-    @Test("a declared place stands in for a host, with its certificate and at an address that may be connected to")
+    @Test("a declared place stands in for a host, by a trusted certificate and at an address that may be connected to")
     func standIn() async throws {
         try await Senders.with { senders in
             let port = try #require(try senders.simulator.urls.web.split(separator: ":").last)
             var senders = senders
             // Nobody listens at the endpoint itself.
-            senders.spec.web?.endpointHosts = ["localhost:1", "push.example.com"]
-            senders.spec.web?.connectTo = ["localhost=127.0.0.1:\(port)", "push.example.com=127.0.0.1:\(port)"]
+            senders.spec.web?.endpointHosts = ["push.example.com:1"]
+            senders.spec.web?.connectTo = ["push.example.com=127.0.0.1:\(port)"]
             let real = try WebPushSubscription(handle: senders.handle(.web, 0))
-            func handle(_ authority: String) throws -> String {
-                let path = real.endpoint.url.dropFirst(real.endpoint.origin.count)
-                return WebPushSubscription(
-                    endpoint: try WebPushEndpoint("https://\(authority)\(path)"),
-                    publicKey: real.publicKey,
-                    authenticationSecret: real.authenticationSecret
-                ).handle
-            }
-            let arrived = try await senders.sender(.web).send(senders.batch(.web, handles: [handle("localhost:1")]))
+            let path = real.endpoint.url.dropFirst(real.endpoint.origin.count)
+            let named = WebPushSubscription(
+                endpoint: try WebPushEndpoint("https://push.example.com:1\(path)"),
+                publicKey: real.publicKey,
+                authenticationSecret: real.authenticationSecret
+            )
+            let arrived = try await senders.sender(.web).send(senders.batch(.web, handles: [named.handle]))
             // The token's audience is the endpoint's, which the simulator is not.
             #expect(arrived == [Self.foreignAudience])
-            let count = senders.simulator.counts.web.requests
-            #expect(count > 0)
-            _ = try await senders.sender(.web).send(senders.batch(.web, handles: [handle("push.example.com")]))
-            #expect(senders.simulator.counts.web.requests == count, "the simulator's certificate is not this host's")
-            senders.spec.web?.privateNetworks = []
-            let refused = try await senders.sender(.web).send(senders.batch(.web, handles: [handle("localhost:1")]))
+            #expect(senders.simulator.counts.web.requests == 1)
+            var undeclared = senders
+            undeclared.spec.web?.privateNetworks = []
+            let refused = try await undeclared.sender(.web).send(senders.batch(.web, handles: [named.handle]))
             #expect(
                 refused == [.rejected(reason: "the endpoint's host has no address on the internet", status: nil)]
             )
+            // The simulator's authority is none of the system's.
+            var untrusted = senders
+            untrusted.spec.web?.trustFile = nil
+            _ = try await untrusted.sender(.web).send(senders.batch(.web, handles: [named.handle]))
+            #expect(senders.simulator.counts.web.requests == 1)
         }
     }
 

@@ -1,7 +1,7 @@
 /// Where the connections to some hosts lead, whatever the system's lookup says of their names, as `--connect-to` of curl; for simulators.
 ///
-/// A browser chooses its push service, so a test that has one of its own must stand in for that host. The host's certificate is still
-/// asked for, and the address is checked as one that a lookup found.
+/// A browser chooses its push service, so a test that has one of its own must stand in for that host. A trusted certificate is
+/// still asked for, and the address is checked as one that a lookup found.
 package struct ConnectTo: Sendable, Equatable {
     package struct Place: Sendable, Equatable {
         package let address: String
