@@ -204,7 +204,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "Authentication", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox", "Payloads",
+                "CResources", "Authentication", "Hub", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox",
+                "Payloads",
                 "PushModel",
                 "PushlineMetrics",
                 "FaultInjection",
@@ -217,7 +218,7 @@ let package = Package(
         .target(
             name: "HubServer",
             dependencies: [
-                "HTTPAPI", "HubWire", "Store", "Payloads", "PushModel", crypto, httpTypes, hummingbird, logging,
+                "HTTPAPI", "Hub", "HubWire", "Store", "Payloads", "PushModel", crypto, httpTypes, hummingbird, logging,
                 nioCore,
             ]
         ),
@@ -347,8 +348,9 @@ let package = Package(
         .testTarget(
             name: "HubServerTests",
             dependencies: [
-                "HubServer", "HTTPAPI", "HubWire", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes,
-                hummingbird, hummingbirdTesting, lifecycle, logging, nioCore,
+                "HubServer", "Hub", "HubAzure", "HubEmbedded", "HTTPAPI", "HubWire", "Store", "StoreSQLite", "Broker",
+                "PushModel", "PushlineSimulator", "RawHTTP", httpTypes, hummingbird, hummingbirdTesting, lifecycle,
+                logging, nioCore,
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),
