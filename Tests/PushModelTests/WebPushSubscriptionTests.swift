@@ -122,6 +122,18 @@ import Testing
         }
     }
 
+    @Test func aPlaceStandsInForAHost() throws {
+        let places = try ConnectTo(["Push.example.com=127.0.0.1:8443", "10.0.0.1=10.0.0.2"])
+        #expect(places["push.example.com"] == ConnectTo.Place(address: "127.0.0.1", port: 8443))
+        #expect(places["10.0.0.1"] == ConnectTo.Place(address: "10.0.0.2", port: 443))
+        #expect(places["example.com"] == nil)
+        let wrong = [
+            "", "=", "a.com", "a.com=", "=127.0.0.1:1", "a.com=b.com:1", "a.com=127.0.0.1:0", "a.com=127.0.0.1:1/x",
+            "a.com=127.0.0.1=1", "*.a.com=127.0.0.1:1", "a.com:443=127.0.0.1:1", "a.com=[::1]:1",
+        ]
+        for text in wrong { #expect(throws: InvalidValue.self, "\(text)") { try ConnectTo([text]) } }
+    }
+
     @Test func publicAddressesAreKnown() throws {
         for text in ["8.8.8.8", "142.250.1.95", "2a00:1450:4001::a", "::ffff:8.8.8.8", "64:ff9b::808:808"] {
             #expect(try #require(IPAddress(text)).isPublic, "\(text)")

@@ -125,6 +125,7 @@ struct WebPushAddressTests {
                     subject: web.subject
                 ),
                 hosts: try WebPushHosts(["localhost:\(port)"]),
+                connectTo: try ConnectTo([]),
                 clients: clients,
                 requestTimeout: .seconds(30),
                 metrics: SenderMetrics(pns: .web)
@@ -189,6 +190,38 @@ struct WebPushAddressTests {
         await closing.value
     }
 
+    @Test("a declared place stands in for a host, with its certificate and at an address that may be connected to")
+    func standIn() async throws {
+        try await Senders.with { senders in
+            let port = try #require(try senders.simulator.urls.web.split(separator: ":").last)
+            var senders = senders
+            // Nobody listens at the endpoint itself.
+            senders.spec.web?.endpointHosts = ["localhost:1", "push.example.com"]
+            senders.spec.web?.connectTo = ["localhost=127.0.0.1:\(port)", "push.example.com=127.0.0.1:\(port)"]
+            let real = try WebPushSubscription(handle: senders.handle(.web, 0))
+            func handle(_ authority: String) throws -> String {
+                let path = real.endpoint.url.dropFirst(real.endpoint.origin.count)
+                return WebPushSubscription(
+                    endpoint: try WebPushEndpoint("https://\(authority)\(path)"),
+                    publicKey: real.publicKey,
+                    authenticationSecret: real.authenticationSecret
+                ).handle
+            }
+            let arrived = try await senders.sender(.web).send(senders.batch(.web, handles: [handle("localhost:1")]))
+            // The token's audience is the endpoint's, which the simulator is not.
+            #expect(arrived == [Self.foreignAudience])
+            let count = senders.simulator.counts.web.requests
+            #expect(count > 0)
+            _ = try await senders.sender(.web).send(senders.batch(.web, handles: [handle("push.example.com")]))
+            #expect(senders.simulator.counts.web.requests == count, "the simulator's certificate is not this host's")
+            senders.spec.web?.privateNetworks = []
+            let refused = try await senders.sender(.web).send(senders.batch(.web, handles: [handle("localhost:1")]))
+            #expect(
+                refused == [.rejected(reason: "the endpoint's host has no address on the internet", status: nil)]
+            )
+        }
+    }
+
     /// The name of the certificate is asked for at the pinned address: TLS must not suffer from it.
     @Test("a name is reached at its pinned address, with its own certificate")
     func pinnedName() async throws {
@@ -205,16 +238,17 @@ struct WebPushAddressTests {
             )
             let results = try await senders.sender(.web).send(senders.batch(.web, handles: [named.handle]))
             // It arrives, and the token's audience is the name, which the simulator is not.
-            let refused = DeviceResult.retry(
-                after: nil,
-                scope: .device,
-                counts: true,
-                reason: "BadJwtToken",
-                status: 403
-            )
-            #expect(results == [refused])
+            #expect(results == [Self.foreignAudience])
         }
     }
+
+    private static let foreignAudience = DeviceResult.retry(
+        after: nil,
+        scope: .device,
+        counts: true,
+        reason: "BadJwtToken",
+        status: 403
+    )
 }
 
 /// The system's lookups, which no thread can be called back from.
