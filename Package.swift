@@ -267,7 +267,7 @@ let package = Package(
 
         // Tests: one target a library; what needs a server is in IntegrationTests.
         .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
-        .testTarget(name: "PayloadsTests", dependencies: ["Payloads", "PushModel"]),
+        .testTarget(name: "PayloadsTests", dependencies: ["MessageSamples", "Payloads", "PushModel"]),
         .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
         .testTarget(name: "HubWireTests", dependencies: ["HubWire", "Payloads", "PushModel"]),
         .testTarget(
@@ -304,6 +304,8 @@ let package = Package(
                 nioSSL,
             ]
         ),
+        // A value of each member of a message, and what arrives of it.
+        .target(name: "MessageSamples", dependencies: ["PushModel"], path: "Tests/MessageSamples"),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .target(name: "RawHTTP", dependencies: [nioCore, nioHTTP1, nioPosix, nioSSL], path: "Tests/RawHTTP"),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
@@ -386,7 +388,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Broker", "BrokerContract", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "OutgoingHTTP",
+                "Broker", "BrokerContract", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "MessageSamples",
+                "OutgoingHTTP", "Payloads",
                 "PushlineSimulator", "PushlineMetrics",
                 "RawHTTP", "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore,
                 nioHTTP1,

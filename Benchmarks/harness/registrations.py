@@ -17,6 +17,11 @@ def apns_token(number):
     return hashlib.sha256(b"apns %d" % number).hexdigest()
 
 
+def apns_paths(devices):
+    """The requests' paths of a send to all at APNs."""
+    return (f"/3/device/{apns_token(number)}" for number in range(devices))
+
+
 def fcm_token(number):
     digest = hashlib.sha256(b"fcm %d" % number).hexdigest()
     # As long as real ones.

@@ -74,7 +74,7 @@ import FoundationNetworking
             key: key,
             arguments: [
                 "--connection-string-file", connection.path, "--name", hub.name, "--hub-ca-file", authority.path,
-                "--progress-file", progress.path, "--json",
+                "--progress-file", progress.path, "--format", "json",
             ],
             progress: progress
         )
