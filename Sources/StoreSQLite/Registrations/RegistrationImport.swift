@@ -48,7 +48,7 @@ struct RegistrationImport {
 
     /// The whole work, before the first transaction.
     func start() -> ImportProgress {
-        ImportProgress(self.rows) { self.context.digest.number(of: $0.handle, $0.pns.number, app: self.app) }
+        ImportProgress(self.rows) { self.context.digest.number(of: $0.handle, $0.pns, .native, app: self.app) }
     }
 
     /// Writes rows until the chunk is over or its limit of looked up rows is reached.
