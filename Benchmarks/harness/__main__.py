@@ -16,6 +16,7 @@ GROUPS = {
     "fanout": ["fanout_ratio", "direct_ratio", "fanout_growth", "fanout_memory_mb"],
     "whole": ["whole_ratio"],
     "fcm": ["fcm_ratio"],
+    "web": ["webpush_devices_per_s"],
     "isolation": ["isolation_healthy", "isolation_503", "isolation_silent", "isolation_memory_mb"],
     "targeted": ["targeted_per_s", "targeted_ratio"],
     "register": ["register_per_s"],

@@ -134,6 +134,11 @@ class Figures:
         limit = self._limit("fcm", devices, STREAMS_FCM, ["/v1/projects/benchmark/messages:send"])
         return {"fcm_ratio": rate / limit, "fcm_per_s": rate}
 
+    def web(self):
+        """Each message is encrypted for its browser, with a key of its own; so there is no h2load that sends the same."""
+        devices = int(registrations.WEB_DEVICES * self.options.scale)
+        return {"webpush_devices_per_s": self._fan_out(registrations.BROWSERS, "web", devices)}
+
     # ---- A push service that is down, and the others ----
 
     def isolation(self):

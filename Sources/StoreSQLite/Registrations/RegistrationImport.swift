@@ -49,7 +49,7 @@ struct RegistrationImport {
     /// The whole work, before the first transaction.
     func start() -> ImportProgress {
         ImportProgress(self.rows) {
-            self.context.digest.number(of: $0.handle, RegistrationSlot($0).number, app: self.app)
+            self.context.digest.number(of: $0.handle, $0.pns, RegistrationSlot($0).kind, app: self.app)
         }
     }
 
