@@ -15,7 +15,8 @@ extension PushService.Descriptor {
                     $0.endpointHosts.isEmpty ? WebPushHosts.browsers : $0.endpointHosts
                 }
             },
-            lookup: { (try? WebPushSubscription(handle: $0))?.handle }
+            lookup: { (try? WebPushSubscription(handle: $0))?.handle },
+            identity: WebPushSubscription.identity
         ),
         deviceChoosesHost: true,
         credentials: AppSpec.WebPush.self
