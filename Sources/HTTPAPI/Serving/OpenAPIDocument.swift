@@ -37,7 +37,6 @@ enum OpenAPIDocument {
         }.joined(separator: Self.lineOfProperties),
         "options of a send": Self.options(["to"] + SendBody.options).joined(separator: Self.lineOfProperties),
         "options of a Live Activity": Self.options(SendBody.options).joined(separator: Self.lineOfProperties),
-        "platforms with a form": PushService.allCases.map(Self.platformNeedsForm).joined(separator: ", "),
         "counted names of a message": SendContent.others.map { "\($0): {}" }.joined(separator: Self.lineOfProperties),
         "reserved names of data": ServiceFormat.all.compactMap(\.reservedNames).joined(separator: "|"),
     ]
@@ -69,14 +68,6 @@ enum OpenAPIDocument {
     /// What every send may have, as it is written for a message.
     private static func options(_ names: [String]) -> [String] {
         names.map { "\($0): {$ref: \"#/components/schemas/SendOfMessage/properties/\($0)\"}" }
-    }
-
-    /// A schema of a send without a message: the service is not named in `platforms`, or has a form.
-    private static func platformNeedsForm(_ service: PushService) -> String {
-        let others = PushService.allCases.filter { $0 != service }.flatMap(\.names).joined(separator: ", ")
-        let unnamed = "{properties: {platforms: {items: {enum: [\(others)]}}}}"
-        guard let format = ServiceFormat.of(service) else { return unnamed }
-        return "{anyOf: [\(unnamed), {properties: {native: \(Self.alternative(format))}}]}"
     }
 
     /// The end of a line, and the beginning of the next one among the file's properties of a schema.
