@@ -215,7 +215,7 @@ import Testing
         #expect(EncryptedContent(body) == nil)
         let first = try #require(EncryptedContent(Array(body[..<(head + 25)])))
         #expect(Array(first.keyID) == Array("a1".utf8))
-        #expect(first.padded(with: key).map(Array.init) == Array("I am the".utf8) + [1])
+        #expect(first.padded(with: key).map(Array.init) == Array("I am th".utf8) + [1, 0])
         #expect(first.open(with: key) == nil)
         let second = try #require(EncryptedContent(Array(body[..<head] + body[(head + 25)...])))
         #expect(second.padded(with: key) == nil)

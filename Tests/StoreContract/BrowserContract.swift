@@ -28,14 +28,17 @@ struct BrowserContract {
         // Its app asks for the id of its handle, as after a new subscription.
         #expect(try await self.scenario.register(user: "ann", handle: handles[1], pns: .web, tags: ["x"]) == id)
         // Made anew without an id, by another user of the browser.
+        let create = RegisterRequest.create(
+            candidate: .random(),
+            .init(pns: .web, handle: Handle(stored: handles[2]), tags: [try Tag("x", .folded)])
+        )
+        // Done once, by a job that is at work.
+        let job = NewJob(app: .default, work: .register(create), lifetime: .seconds(3600))
         let created = try await self.store.change(
-            .create(
-                candidate: .random(),
-                .init(pns: .web, handle: Handle(stored: handles[2]), tags: [try Tag("x", .folded)])
-            ),
+            create,
             app: .default,
             user: try UserName("bob", .folded),
-            sequence: try await self.scenario.sequence(),
+            sequence: try await self.scenario.accept(job).sequence,
             expires: nil,
             most: nil
         )
