@@ -204,7 +204,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "Authentication", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox", "Payloads",
+                "CResources", "Authentication", "Hub", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox",
+                "Payloads",
                 "PushModel",
                 "PushlineMetrics",
                 "FaultInjection",
@@ -217,7 +218,7 @@ let package = Package(
         .target(
             name: "HubServer",
             dependencies: [
-                "HTTPAPI", "HubWire", "Store", "Payloads", "PushModel", crypto, httpTypes, hummingbird, logging,
+                "HTTPAPI", "Hub", "HubWire", "Store", "Payloads", "PushModel", crypto, httpTypes, hummingbird, logging,
                 nioCore,
             ]
         ),
@@ -266,7 +267,7 @@ let package = Package(
 
         // Tests: one target a library; what needs a server is in IntegrationTests.
         .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
-        .testTarget(name: "PayloadsTests", dependencies: ["Payloads", "PushModel"]),
+        .testTarget(name: "PayloadsTests", dependencies: ["MessageSamples", "Payloads", "PushModel"]),
         .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
         .testTarget(name: "HubWireTests", dependencies: ["HubWire", "Payloads", "PushModel"]),
         .testTarget(
@@ -303,6 +304,8 @@ let package = Package(
                 nioSSL,
             ]
         ),
+        // A value of each member of a message, and what arrives of it.
+        .target(name: "MessageSamples", dependencies: ["PushModel"], path: "Tests/MessageSamples"),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .target(name: "RawHTTP", dependencies: [nioCore, nioHTTP1, nioPosix, nioSSL], path: "Tests/RawHTTP"),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
@@ -347,8 +350,9 @@ let package = Package(
         .testTarget(
             name: "HubServerTests",
             dependencies: [
-                "HubServer", "HTTPAPI", "HubWire", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes,
-                hummingbird, hummingbirdTesting, lifecycle, logging, nioCore,
+                "HubServer", "Hub", "HubAzure", "HubEmbedded", "HTTPAPI", "HubWire", "Store", "StoreSQLite", "Broker",
+                "PushModel", "PushlineSimulator", "RawHTTP", httpTypes, hummingbird, hummingbirdTesting, lifecycle,
+                logging, nioCore,
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),
@@ -384,7 +388,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Broker", "BrokerContract", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "OutgoingHTTP",
+                "Broker", "BrokerContract", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "MessageSamples",
+                "OutgoingHTTP", "Payloads",
                 "PushlineSimulator", "PushlineMetrics",
                 "RawHTTP", "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore,
                 nioHTTP1,

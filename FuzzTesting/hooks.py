@@ -44,10 +44,10 @@ def before_call(context, case, kwargs):
     """Makes of a request what a schema cannot say, and nothing that ends the run's own account or key."""
     body = case.body
     if isinstance(body, dict):
-        body = with_browsers(with_credential(with_moment(body)))
+        body = without_platforms(with_text(with_browsers(with_credential(with_moments(body)))))
         native = body.get("native")
         if isinstance(native, dict):
-            body = {**body, "native": {**native, **with_aps(native.get("apns")), **with_xml(native.get("wns"))}}
+            body = {**body, "native": {**native, **without_topic(native.get("apns")), **with_xml(native.get("wns"))}}
         case.body = body
     for name in ("name", "user"):
         value = case.path_parameters.get(name)
@@ -63,12 +63,44 @@ def after_call(context, case, response):
         requests.post(url, headers={"Authorization": response.request.headers["Authorization"]}, timeout=30)
 
 
-def with_moment(body):
-    """What may stand in `at` depends on the day: any moment becomes one of tomorrow."""
-    if not isinstance(body.get("at"), str) or not MOMENT.fullmatch(body["at"]):
-        return body
+def with_moments(body):
+    """What may stand in `at` depends on the day, and Apple counts from 1970: any moment becomes one of tomorrow."""
+    body = with_moment(body, "at")
+    activity = body.get("liveActivity")
+    if isinstance(activity, dict):
+        for name in ("timestamp", "staleDate", "dismissalDate"):
+            activity = with_moment(activity, name)
+        body = {**body, "liveActivity": activity}
+    return body
+
+
+def with_moment(value, name):
+    if not isinstance(value.get(name), str) or not MOMENT.fullmatch(value[name]):
+        return value
     tomorrow = datetime.now(timezone.utc) + timedelta(days=1)
-    return {**body, "at": tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return {**value, name: tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def without_platforms(body):
+    """Forms alone go where they are for: that `platforms` names no other service, the document says in words, for readers of schemas give up."""
+    shown = ("title", "body", "titleLocKey", "bodyLocKey", "badge")
+    is_message = any(body.get(name) is not None for name in shown) or body.get("data")
+    if is_message or not isinstance(body.get("native"), dict) or not isinstance(body.get("platforms"), list):
+        return body
+    return {name: value for name, value in body.items() if name != "platforms"}
+
+
+def with_text(body):
+    """Which services a send goes to, the app decides as well: texts of the app's, and a priority of a silent message, are not for each."""
+    keys = [body.get(name) for name in ("titleLocKey", "bodyLocKey")]
+    own = body.get("apns")
+    has_priority = isinstance(own, dict) and own.get("priority") in (10, 1)
+    has_key = any(isinstance(key, str) and 0 < len(key) <= 200 for key in keys)
+    if body.get("title") is not None or body.get("body") is not None or not (has_key or has_priority):
+        return body
+    if has_priority and not has_key and not isinstance(body.get("data"), dict) and body.get("badge") is None:
+        return body
+    return {**body, "body": "a text"}
 
 
 def with_browsers(value):
@@ -102,19 +134,12 @@ def is_credential(value):
     return isinstance(value, str) and re.fullmatch("[a-z0-9][a-z0-9-]{0,39}", value) is not None
 
 
-def with_aps(form):
-    """A payload of APNs has `aps`, any topic becomes the app's, and any priority the one that all push types have."""
-    if not isinstance(form, dict):
+def without_topic(form):
+    """A topic is the app's, and can be left out."""
+    if not isinstance(form, dict) or not isinstance(form.get("headers"), dict):
         return {}
-    payload, headers = form.get("payload"), form.get("headers")
-    if isinstance(payload, dict) and payload and not isinstance(payload.get("aps"), dict):
-        form = {**form, "payload": {**payload, "aps": {}}}
-    if isinstance(headers, dict):
-        headers = {name: value for name, value in headers.items() if name != "apns-topic" or not is_visible(value)}
-        if headers.get("apns-priority") in ("10", "1"):
-            headers["apns-priority"] = "5"
-        form = {**form, "headers": headers}
-    return {"apns": form}
+    headers = {name: value for name, value in form["headers"].items() if name != "apns-topic" or not is_visible(value)}
+    return {"apns": {**form, "headers": headers}}
 
 
 def is_visible(value):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import statistics
 import subprocess
 import time
 
@@ -12,6 +13,7 @@ from load import percentile
 from processes import Failure
 from signins import SignIns
 from watchers import Watchers
+from whole import WHOLE
 
 STREAMS_APNS, STREAMS_FCM = 1000, 100
 # Handles of direct sends: so many, so many a send, with numbers that no registered device has.
@@ -21,6 +23,8 @@ WATCHERS = 1000
 # Milliseconds that nothing happens before each single send, and before each of the parts that it is compared with.
 REST = 20
 MESSAGE = {"title": "Benchmark", "body": "One message for every device, about as long as people write them."}
+# Pairs of sends to all, the plain message and that of all members.
+PAIRS = 3
 
 
 class Figures:
@@ -33,8 +37,8 @@ class Figures:
 
     # ---- One send to many ----
 
-    def _fan_out(self, tag, platform, devices):
-        message = {"to": {"tag": tag}, "platforms": [platform], **MESSAGE}
+    def _fan_out(self, tag, platform, devices, message=MESSAGE):
+        message = {"to": {"tag": tag}, "platforms": [platform], **message}
         return self.fan_out(lambda: self.installation.api.send(message), platform, devices)
 
     def fan_out(self, begin, platform, devices):
@@ -86,8 +90,7 @@ class Figures:
         self.say("  memory: " + ", ".join(f"{name} {size:.0f} MB" for name, size in memory.items()))
         # After the many: what is opened and learned at the first send is in neither's favour then.
         few = self._fan_out(registrations.SMALL, "apns", small)
-        paths = (f"/3/device/{registrations.apns_token(number)}" for number in range(devices))
-        limit = self._limit("apns", devices, STREAMS_APNS, paths)
+        limit = self._limit("apns", devices, STREAMS_APNS, registrations.apns_paths(devices))
         direct = self._direct(int(DIRECT_DEVICES * self.options.scale))
         return {
             "fanout_ratio": many / limit,
@@ -130,6 +133,11 @@ class Figures:
         rate = self._fan_out(registrations.ANDROID, "fcm", devices)
         limit = self._limit("fcm", devices, STREAMS_FCM, ["/v1/projects/benchmark/messages:send"])
         return {"fcm_ratio": rate / limit, "fcm_per_s": rate}
+
+    def web(self):
+        """Each message is encrypted for its browser, with a key of its own; so there is no h2load that sends the same."""
+        devices = int(registrations.WEB_DEVICES * self.options.scale)
+        return {"webpush_devices_per_s": self._fan_out(registrations.BROWSERS, "web", devices)}
 
     # ---- A push service that is down, and the others ----
 
@@ -305,6 +313,21 @@ class Figures:
 
     def signin(self):
         return self.sign_ins.figures()
+
+    def whole(self):
+        """A message of all members beside the plain one, in turn: each against h2load with its own headers and body."""
+        devices = int(registrations.APNS_DEVICES * self.options.scale)
+
+        def ratio(message):
+            rate = self._fan_out(registrations.EVERYONE, "apns", devices, message)
+            return rate / self._limit("apns", devices, STREAMS_APNS, registrations.apns_paths(devices))
+
+        # Whatever the machine does meanwhile, it does to both of a pair; the first of them is warm then, too.
+        pairs = [(ratio(MESSAGE), ratio(WHOLE)) for _ in range(PAIRS)]
+        return {
+            "whole_ratio": statistics.median(whole / plain for plain, whole in pairs),
+            "whole_fanout_ratio": statistics.median(whole for _, whole in pairs),
+        }
 
     def hub(self):
         return HubFigures(self).measure()

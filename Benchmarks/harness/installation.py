@@ -1,5 +1,6 @@
 """An installation as an operator would have it, with the receiver in place of the push services."""
 
+import base64
 import http.server
 import json
 import os
@@ -36,6 +37,13 @@ apps:
     fcm:
       service_account_file: "{folder}/fcm.json"
       endpoint: "https://localhost:{port}"
+      trust_file: "{folder}/server.pem"
+    web:
+      public_key: "{vapid}"
+      private_key_file: "{folder}/vapid.pem"
+      subject: mailto:benchmark@example.com
+      endpoint_hosts: ["127.0.0.1:{port}"]
+      private_networks: ["127.0.0.1"]
       trust_file: "{folder}/server.pem"
 """
 
@@ -124,7 +132,7 @@ class Installation:
 
     def _import(self):
         file = self.folder / "devices.ndjson"
-        lines = registrations.write(file, self.options.scale)
+        lines = registrations.write(file, self.options.scale, f"https://127.0.0.1:{self.receiver.port}")
         start = time.monotonic()
         url = f"http://127.0.0.1:{self.api.port}"
         self._command("registrations", "import", file, PUSHLINE_URL=url, PUSHLINE_KEY=self.api.key)
@@ -149,10 +157,15 @@ class Installation:
 
     def _make_keys(self):
         def openssl(*arguments):
-            subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)
+            command = ["openssl", *map(str, arguments)]
+            return subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
 
         curve = ["-pkeyopt", "ec_paramgen_curve:P-256"]
         openssl("genpkey", "-algorithm", "EC", *curve, "-out", self.folder / "apns.p8")
+        openssl("genpkey", "-algorithm", "EC", *curve, "-out", self.folder / "vapid.pem")
+        # The public key ends with the point.
+        point = openssl("pkey", "-in", self.folder / "vapid.pem", "-pubout", "-outform", "DER")[-65:]
+        self.vapid = base64.urlsafe_b64encode(point).decode().rstrip("=")
         openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", self.folder / "fcm.key")
         openssl(
             *["req", "-x509", "-newkey", "ec", *curve, "-nodes", "-days", "2", "-subj", "/CN=localhost"],
@@ -179,7 +192,8 @@ class Installation:
             "token_uri": f"https://localhost:{self.token_port}/token",
         }
         (self.folder / "fcm.json").write_text(json.dumps(account))
-        (self.folder / "apps.yaml").write_text(APPS.format(folder=self.folder, port=self.receiver.port))
+        apps = APPS.format(folder=self.folder, port=self.receiver.port, vapid=self.vapid)
+        (self.folder / "apps.yaml").write_text(apps)
 
     # ---- What it costs ----
 

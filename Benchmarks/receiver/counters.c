@@ -27,6 +27,8 @@ int64_t now_ns(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+uint64_t received(void) { return counts.apns + counts.fcm + counts.web; }
+
 bool sample_wanted(void) {
     const bool is_wanted = !sample.is_taken;
     sample.is_taken = true;
@@ -60,8 +62,8 @@ static void print_text(const char *bytes, size_t length) {
 }
 
 static void print_counts(void) {
-    printf("{\"apns\": %" PRIu64 ", \"fcm\": %" PRIu64 ", \"body_bytes\": %" PRIu64 ", \"connections\": %" PRIu64,
-           counts.apns, counts.fcm, counts.body_bytes, counts.connections);
+    printf("{\"apns\": %" PRIu64 ", \"fcm\": %" PRIu64 ", \"web\": %" PRIu64, counts.apns, counts.fcm, counts.web);
+    printf(", \"body_bytes\": %" PRIu64 ", \"connections\": %" PRIu64, counts.body_bytes, counts.connections);
     printf(", \"first\": %" PRId64 ", \"last\": %" PRId64 ", \"cipher\": \"%s\"}\n", counts.first, counts.last, cipher);
 }
 

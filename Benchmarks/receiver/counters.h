@@ -7,7 +7,7 @@
 
 /* Since the last reset; connections are those that brought a request, times are nanoseconds of CLOCK_MONOTONIC. */
 struct counts {
-    uint64_t apns, fcm, body_bytes, connections;
+    uint64_t apns, fcm, web, body_bytes, connections;
     int64_t first, last;
 };
 
@@ -18,6 +18,8 @@ extern uint64_t round_number;
 extern char cipher[64];
 
 int64_t now_ns(void);
+/* Requests of all services. */
+uint64_t received(void);
 
 /* How FCM's requests are answered. */
 enum fcm_mode { FCM_ACCEPTS, FCM_UNAVAILABLE, FCM_SILENT };

@@ -1,5 +1,5 @@
 /* Stands in for APNs and FCM in measurements: HTTP/2 over TLS, and every request is answered 200 when it has ended, unless it is
- * told otherwise.
+ * told otherwise. Over HTTP/1.1, as our sender for browsers speaks, it is a push service of theirs (http1.c).
  *
  * It must cost less than any sender, so that what is measured is the sender: one thread, one epoll, libnghttp2 and
  * OpenSSL. It judges nothing; `pushline-simulator` is the one that does.
@@ -15,6 +15,7 @@
  * the number is the 16 hexadecimal digits behind TRACE. It ends with the end of its input, or by a signal. */
 #define _GNU_SOURCE
 #include "counters.h"
+#include "http1.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -54,7 +55,9 @@ struct stream {
 struct connection {
     int descriptor;
     SSL *tls;
+    /* NULL: it speaks HTTP/1.1. */
     nghttp2_session *session;
+    struct http1 http1;
     bool is_shaken;
     /* The last round in which it brought a request. */
     uint64_t round_number;
@@ -123,7 +126,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     (void)user;
     counts.body_bytes += length;
     /* The sample is the first request. */
-    if (counts.apns + counts.fcm > 0) return 0;
+    if (received() > 0) return 0;
     const struct stream *stream = nghttp2_session_get_stream_user_data(session, id);
     if (stream && stream->is_sample) sample_body(data, length);
     return 0;
@@ -200,7 +203,7 @@ static void drop(struct connection *connection) {
 static bool flush_output(struct connection *connection) {
     for (;;) {
         if (connection->offset == connection->length) connection->offset = connection->length = 0;
-        while (connection->length + 17 * 1024 <= WRITE_SIZE) {
+        while (connection->session && connection->length + 17 * 1024 <= WRITE_SIZE) {
             const uint8_t *bytes;
             ssize_t count = nghttp2_session_mem_send(connection->session, &bytes);
             if (count < 0) return false;
@@ -227,11 +230,27 @@ static bool shake_hands(struct connection *connection) {
     }
     connection->is_shaken = true;
     snprintf(cipher, sizeof cipher, "%s", SSL_get_cipher_name(connection->tls));
+    const unsigned char *protocol;
+    unsigned int length;
+    SSL_get0_alpn_selected(connection->tls, &protocol, &length);
+    if (length != NGHTTP2_PROTO_VERSION_ID_LEN) return true;
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, MAXIMUM_STREAMS}, {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
     return nghttp2_session_server_new2(&connection->session, callbacks, connection, options) == 0
         && nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, settings, 2) == 0
         && nghttp2_session_set_local_window_size(connection->session, NGHTTP2_FLAG_NONE, 0, 1 << 30) == 0;
+}
+
+/* Takes what came, and has the answers ready; false when it cannot. */
+static bool take(struct connection *connection, const uint8_t *bytes, size_t count) {
+    if (connection->session) return nghttp2_session_mem_recv(connection->session, bytes, count) >= 0;
+    for (size_t requests = http1_take(&connection->http1, bytes, count); requests > 0; requests--) {
+        if (connection->length + sizeof HTTP1_ANSWER > WRITE_SIZE) return false;
+        memcpy(connection->output + connection->length, HTTP1_ANSWER, sizeof HTTP1_ANSWER - 1);
+        connection->length += sizeof HTTP1_ANSWER - 1;
+        counts.web++;
+    }
+    return true;
 }
 
 /* Reads all there is, and answers; false when the connection is of no use any more. */
@@ -246,9 +265,9 @@ static bool serve(struct connection *connection) {
             if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return false;
             return flush_output(connection);
         }
-        uint64_t before = counts.apns + counts.fcm;
-        if (nghttp2_session_mem_recv(connection->session, input, (size_t)count) < 0) return false;
-        if (counts.apns + counts.fcm != before) {
+        uint64_t before = received();
+        if (!take(connection, input, (size_t)count)) return false;
+        if (received() != before) {
             counts.last = now_ns();
             if (before == 0) counts.first = counts.last;
             if (connection->round_number != round_number) counts.connections++;
@@ -262,8 +281,9 @@ static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *o
                            unsigned int in_length, void *user) {
     (void)tls;
     (void)user;
-    const bool is_http2 = nghttp2_select_next_protocol((unsigned char **)out, out_length, in, in_length) == 1;
-    return is_http2 ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+    /* 1: HTTP/2, 0: HTTP/1.1. */
+    const bool is_known = nghttp2_select_next_protocol((unsigned char **)out, out_length, in, in_length) >= 0;
+    return is_known ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 static void accept_all(int listener, int epoll, SSL_CTX *tls) {

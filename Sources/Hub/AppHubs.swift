@@ -1,7 +1,15 @@
 package import PushModel
 
+/// The hubs of apps that have one over a wire.
+package protocol WireHubs: Sendable {
+    /// An app's hub.
+    ///
+    /// - Throws: ``HubError`` that says what is wrong with the declaration or its files.
+    func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any NotificationHub
+}
+
 /// The hub of each app: the embedded one, or the one over a wire that its declaration names.
-package struct AppHubs: NotificationHub {
+package struct AppHubs: Sendable {
     private let embedded: any NotificationHub
     private let wire: any WireHubs
 
@@ -13,6 +21,7 @@ package struct AppHubs: NotificationHub {
         self.wire = wire
     }
 
+    /// See ``NotificationHub/register(_:for:spec:)``.
     package func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
         guard let declaration = spec.azureHub else {
             return try await self.embedded.register(request, for: job, spec: spec)
@@ -24,9 +33,9 @@ package struct AppHubs: NotificationHub {
     }
 
     /// The jobs' reasons name no file of the host.
-    private func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any WireHub {
+    private func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any NotificationHub {
         do { return try self.wire.hub(declaration) } catch {
-            throw HubError(error.code, WaitReason.unusableHub.text)
+            throw HubError(error.kind, WaitReason.unusableHub.text)
         }
     }
 }

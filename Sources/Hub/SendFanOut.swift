@@ -7,7 +7,7 @@ package import Store
 package protocol SendFanOut: Sendable {
     /// Continues the sends of a message for at most about `budget`, and returns the position reached (rule 4).
     ///
-    /// - Throws: ``HubError``; after ``HubError/Code/refused`` nothing was taken: a send alone in its message is
+    /// - Throws: ``HubError``; after ``HubError/Kind/refused`` nothing was taken: a send alone in its message is
     ///   abandoned, and a group is split.
     func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance
 

@@ -18,13 +18,10 @@ extension AzureAppHub {
             case .removeUser(nil, _): return .done
             }
         } catch {
-            switch error.kind {
-            case .gone: return .gone
-            // The next try reads it again.
-            case .retryLater, .throttled, .unanswered, .preconditionFailed, .unauthorized, .forbidden, .notFound:
-                throw HubError(.unavailable, error.description, retryAfter: error.retryAfter)
-            case .conflict, .tooLarge, .refused: return .refused(error.description)
-            }
+            if error.kind == .gone { return .gone }
+            let fault = HubError(error)
+            guard fault.kind == .refused else { throw fault }
+            return .refused(fault.message)
         }
     }
 
@@ -178,7 +175,9 @@ extension AzureAppHub {
             tags.removeAll { $0.lowercased() == own.lowercased() }
             tags.append(own)
         }
-        return WireRegistration(platform: platform, id: id.text, handle: [upsert.handle.text], tags: tags)
+        let parts: [String]
+        do { parts = try platform.parts(of: upsert.handle) } catch { throw AzureHubError(.refused, error.reason) }
+        return WireRegistration(platform: platform, id: id.text, handle: parts, tags: tags)
     }
 
     private static let noCredentials = "an app with an Azure hub has no credentials of its own; leave the name out"

@@ -3,71 +3,110 @@ import HubWire
 import PushModel
 
 /// An app's Azure hub, as the pipeline takes it.
-struct AzureAppHub: WireHub {
+struct AzureAppHub: NotificationHub {
     let hub: AzureHub
 
-    func take(_ send: WireSend) async throws(WireHubError) -> String? {
-        guard let platform = WirePlatform(send.payload.kind.pns) else {
-            throw WireHubError(.refused, "an Azure hub does not send to \(send.payload.kind.pns.descriptor.title)")
-        }
-        let isFCM = send.payload.kind.pns == .fcm
-        var azure = AzureSend(
-            .native(platform),
-            body: isFCM ? Array(#"{"message":"#.utf8) + send.payload.body + Array("}".utf8) : send.payload.body,
-            to: AzureSend.Target(send.address)
-        )
+    func take(_ send: HubSend) async throws -> String? {
+        var azure = try AzureSend(send)
         azure.trackingID = send.trackingID
-        for header in send.headers {
-            if header.name.lowercased() == "content-type" {
-                azure.contentType = header.value
-            } else {
-                azure.headers.append((header.name, header.value))
-            }
-        }
-        do {
-            return try await self.hub.send(azure).notificationID
-        } catch {
-            throw WireHubError(error)
+        azure.scheduledAt = send.startsAt
+        do throws(AzureHubError) { return try await self.hub.send(azure).notificationID } catch {
+            throw HubError(error)
         }
     }
 
-    func outcome(of id: String) async throws(WireHubError) -> WireOutcome {
-        do {
+    func outcome(of id: String, app: AppID) async throws -> HubOutcome {
+        do throws(AzureHubError) {
             switch try await self.hub.telemetry(of: id) {
             case .notYet: return .notYet
             case .notOffered: return .notOffered
-            case .details(let details):
-                var devices: [String: Int] = [:]
-                for outcome in details.counts.flatMap(\.outcomes) { devices[outcome.name, default: 0] += outcome.count }
-                return .known(state: details.state.rawValue, devices: devices, isFinal: details.state.isFinal)
+            case .details(let details): return .known(HubReport(details))
             }
-        } catch {
-            throw WireHubError(error)
+        } catch { throw HubError(error) }
+    }
+}
+
+extension AzureSend {
+    /// - Throws: ``HubError`` for what a hub of Azure does not take.
+    fileprivate init(_ send: HubSend) throws(HubError) {
+        let target = try Target(send.audience)
+        switch send.form {
+        case .template(let properties):
+            self.init(.template, body: JSONValue.texts(properties.values).bytes, to: target)
+            self.add(properties.headers)
+        case .native(let payload):
+            let pns = payload.kind.pns
+            guard let platform = WirePlatform(pns) else {
+                throw HubError(.refused, "an Azure hub does not send to \(pns.descriptor.title)")
+            }
+            let isFCM = pns == .fcm
+            self.init(
+                .native(platform),
+                body: isFCM ? Array(#"{"message":"#.utf8) + payload.body + Array("}".utf8) : payload.body,
+                to: target
+            )
+            self.add(payload.headers)
+        }
+    }
+
+    private mutating func add(_ headers: [NativePayload.Header]) {
+        for header in headers {
+            if header.name.lowercased() == "content-type" {
+                self.contentType = header.value
+            } else {
+                self.headers.append((header.name, header.value))
+            }
         }
     }
 }
 
 extension AzureSend.Target {
-    fileprivate init(_ address: HubAddress) {
-        self =
-            switch address {
-            case .everyone: .all
-            case .expression(let text): .expression(text)
-            case .device(let handle): .handle(handle)
+    /// - Throws: ``HubError`` for what a hub of Azure is not sent to by.
+    fileprivate init(_ audience: HubSend.Audience) throws(HubError) {
+        switch audience {
+        case .everyone: self = .all
+        case .expression(let expression): self = .expression(expression.parenthesizedText)
+        case .list(let list):
+            guard case .handles(let devices) = list.devices else {
+                throw HubError(.refused, "an Azure hub is not sent to by ids of registrations")
             }
+            let handles = devices.compactMap { $0.handle?.text }
+            self = handles.count == 1 ? .handle(handles[0]) : .handles(handles)
+        }
     }
 }
 
-extension WireHubError {
-    fileprivate init(_ error: AzureHubError) {
+extension HubReport {
+    /// A hub has some twenty words for what becomes of a device: of more, and of longer ones, the sum is kept.
+    private static let mostWords = 64
+    private static let longestWord = 64
+    /// The word for that sum.
+    private static let rest = "other"
+
+    fileprivate init(_ details: WireTelemetry) {
+        var devices: [String: Int] = [:]
+        for outcome in details.counts.flatMap(\.outcomes) {
+            let isKept =
+                devices[outcome.name] != nil
+                || devices.count < Self.mostWords && (1...Self.longestWord).contains(outcome.name.utf8.count)
+            devices[isKept ? outcome.name : Self.rest, default: 0] += outcome.count
+        }
+        self.init(state: details.state, devices: devices)
+    }
+}
+
+extension HubError {
+    init(_ error: AzureHubError) {
         let kind: Kind =
             if error.mayHaveBeenTaken {
                 .unknown
             } else {
                 switch error.kind {
-                case .retryLater, .throttled: .notTaken(after: error.retryAfter)
+                case .retryLater, .throttled: .unavailable(after: error.retryAfter)
+                // The next try reads the registration again.
+                case .preconditionFailed: .unavailable()
                 case .unauthorized, .forbidden, .notFound: .misconfigured
-                case .gone, .conflict, .preconditionFailed, .tooLarge, .refused: .refused
+                case .gone, .conflict, .tooLarge, .refused: .refused
                 case .unanswered: .unknown
                 }
             }

@@ -64,7 +64,7 @@ package final class AzureHubs: WireHubs, Service {
         }
     }
 
-    package func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any WireHub {
+    package func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any NotificationHub {
         AzureAppHub(hub: try self.client(of: declaration))
     }
 
@@ -80,7 +80,7 @@ package final class AzureHubs: WireHubs, Service {
             text = String(decoding: try file.read(upToCount: Self.longestFile) ?? Data(), as: UTF8.self)
         } catch {
             throw HubError(
-                .unavailable,
+                .unavailable(),
                 "hub.azure.connection_string_file: \(path) cannot be read; it must be there, and readable for this user"
             )
         }
@@ -90,7 +90,7 @@ package final class AzureHubs: WireHubs, Service {
         }
         let connection: ConnectionString
         do { connection = try ConnectionString(text) } catch {
-            throw HubError(.unavailable, "hub.azure.connection_string_file: \(path): \(error.reason)")
+            throw HubError(.unavailable(), "hub.azure.connection_string_file: \(path): \(error.reason)")
         }
         var configuration = self.configuration
         configuration.trustFile = declaration.trustFile
@@ -114,7 +114,7 @@ package final class AzureHubs: WireHubs, Service {
             state.client = made
             return made
         }
-        guard let client else { throw HubError(.unavailable, "the process is about to end") }
+        guard let client else { throw HubError(.unavailable(), "the process is about to end") }
         return client
     }
 

@@ -48,7 +48,7 @@ struct BatchTemplate {
                 key: key,
                 priority: self.priority,
                 expires: self.expires,
-                keepUntil: self.request.keepUntil(begins: self.begins, for: key.pns),
+                keepUntil: self.request.keepUntil(payload, begins: self.begins),
                 collapse: self.request.collapse(for: key.pns),
                 payload: payload,
                 devices: devices,

@@ -9,7 +9,7 @@ package import Store
 /// Pushline's own hub: registrations in the store, audiences read from it, deliveries by our workers.
 package struct EmbeddedHub: NotificationHub, SendFanOut {
     /// The parts of the store that the hub uses.
-    package typealias HubStore = FanOutStore & OutboxStore & OutcomeSink & RegistrationStore
+    package typealias HubStore = FanOutStore & JobStore & OutboxStore & OutcomeSink & RegistrationStore
 
     /// How long the hub waits.
     package struct Configuration: Sendable {
@@ -22,6 +22,8 @@ package struct EmbeddedHub: NotificationHub, SendFanOut {
 
         /// How long a removal of a user goes on before its message is deferred.
         package var removalBudget: Duration = .seconds(10)
+        /// How long a send that it takes may go on.
+        package var jobLifetime: Duration = .seconds(86_400)
 
         package init() {}
     }
@@ -30,22 +32,26 @@ package struct EmbeddedHub: NotificationHub, SendFanOut {
     let broker: any MessageBroker
     let configuration: Configuration
     let publisher: OutboxPublisher
+    let intake: (any JobTaker)?
     private let logger: Logger
 
     /// - Parameters:
     ///   - store: Where registrations and batches are.
     ///   - broker: Carries the batches to the delivery workers.
     ///   - configuration: How long it waits.
+    ///   - intake: Accepts the sends that it takes; nil = it does so itself, each alone.
     ///   - logger: For degraded states.
     package init(
         store: any HubStore,
         broker: any MessageBroker,
         configuration: Configuration = Configuration(),
+        intake: (any JobTaker)? = nil,
         logger: Logger
     ) {
         self.store = store
         self.broker = broker
         self.configuration = configuration
+        self.intake = intake
         self.logger = logger
         self.publisher = OutboxPublisher(store: store, broker: broker, logger: logger)
     }
@@ -66,7 +72,7 @@ package struct EmbeddedHub: NotificationHub, SendFanOut {
                 most: spec.registrationsPerUser ?? AppSpec.defaultRegistrationsPerUser
             )
         } catch let error as StoreError {
-            throw HubError(.unavailable, error.message)
+            throw HubError(error)
         }
     }
 
@@ -80,7 +86,7 @@ package struct EmbeddedHub: NotificationHub, SendFanOut {
                 if let result { return result }
             } while ContinuousClock.now < end
         } catch let error as StoreError {
-            throw HubError(.unavailable, error.message)
+            throw HubError(error)
         }
         return nil
     }

@@ -13,6 +13,8 @@ package struct NativeForm: Sendable {
     let headers: [String]
     /// The form in the API's description: a schema in YAML.
     package let schema: String
+    /// Until when a form says that its service is to keep it, if it says so, where it begins at that moment.
+    let keepUntil: @Sendable (NativePayload, Timestamp) -> Timestamp?
     /// Reads the payload; its errors name ``member`` or a header.
     let make: @Sendable (JSONValue, HeaderList, AppSpec) throws(InvalidValue) -> NativePayload
 

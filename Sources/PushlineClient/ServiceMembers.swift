@@ -17,7 +17,7 @@ extension PushNotification {
     }
 
     /// Whether a notification of Apple's may disturb.
-    public enum InterruptionLevel: String, Sendable, Encodable {
+    public enum InterruptionLevel: String, CaseIterable, Sendable, Encodable {
         /// It goes to the list alone.
         case passive
         /// It is shown at once.
@@ -32,6 +32,8 @@ extension PushNotification {
         public var critical: Bool?
         /// The volume of a critical alert, from 0 to 1.
         public var volume: Double?
+        /// Whether it makes no sound, in place of the usual one and of ``PushNotification/sound``.
+        public var silent: Bool?
         /// The window of the app that it belongs in.
         public var targetContent: String?
         /// What a Focus of the device filters by.
@@ -110,6 +112,8 @@ extension PushNotification {
 
         /// What kind of toast it is.
         public var scenario: Scenario?
+        /// Whether a toast makes no sound, in place of the usual one.
+        public var silent: Bool?
         /// Whether texts and image go to the app's tile, in place of a toast.
         public var tile: Bool?
         /// A badge on the app's tile, in place of a toast.

@@ -13,8 +13,8 @@ struct HostOptions: ParsableArguments {
     )
     var config: String?
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @Option(help: "How to print.")
+    var format = OutputFormat.text
 
     /// Opens the store for the duration of the work.
     ///
@@ -65,7 +65,7 @@ struct HostOptions: ParsableArguments {
 
     /// Writes JSON where that is wanted, else lines.
     func show(_ value: JSONValue, lines: () -> [String]) {
-        if self.json { return Console.print(value.indentedText) }
+        if self.format == .json { return Console.print(value.indentedText) }
         for line in lines() { Console.print(line) }
     }
 }

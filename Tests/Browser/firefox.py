@@ -34,6 +34,7 @@ class Firefox:
         with open(f"{folder}/user.js", "w") as file:
             for name, value in preferences.items():
                 file.write(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n")
+        self.push = push
         self.log = open(f"{folder}.log", "w")
         command = ["firefox-esr", "--headless", "--no-remote", "--marionette", "--remote-allow-system-access", "--profile", folder, "about:blank"]
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log, env={**os.environ, "HOME": folder})
@@ -41,12 +42,13 @@ class Firefox:
         self.connection = self.connect(port)
         self.read()
         self.call("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {"unhandledPromptBehavior": "ignore"}}})
-        self.call("WebDriver:SetTimeouts", {"script": 60_000, "pageLoad": 60_000})
+        self.call("WebDriver:SetTimeouts", {"script": 120_000, "pageLoad": 120_000})
+        self.privileged(WATCH)
 
     def connect(self, port):
         while self.process.poll() is None:
             try:
-                return socket.create_connection(("127.0.0.1", port), timeout=120).makefile("rwb")
+                return socket.create_connection(("127.0.0.1", port), timeout=180).makefile("rwb")
             except ConnectionRefusedError:
                 try:
                     self.process.wait(0.1)
@@ -74,6 +76,21 @@ class Firefox:
     def open(self, url):
         self.call("WebDriver:Navigate", {"url": url})
 
+    def tab(self):
+        return self.call("WebDriver:GetWindowHandle", {})
+
+    def new_tab(self):
+        """Opens a tab and is in it."""
+        tab = self.call("WebDriver:NewWindow", {"type": "tab"})["handle"]
+        self.switch(tab)
+        return tab
+
+    def switch(self, tab):
+        self.call("WebDriver:SwitchToWindow", {"handle": tab})
+
+    def close_tab(self):
+        self.call("WebDriver:CloseWindow", {})
+
     def run(self, script, *arguments):
         """Runs the body of an asynchronous function in the page; what it returns."""
         body = "const done = arguments[arguments.length - 1];" + WRAP % script
@@ -94,6 +111,13 @@ class Firefox:
             " 'desktop-notification', Services.perms.ALLOW_ACTION)", url,
         )
 
+    def subscription_changed(self, url):
+        """As when the browser has given up the subscription, of whose scope the address is."""
+        self.privileged(
+            "Cc['@mozilla.org/push/Notifier;1'].getService(Ci.nsIPushNotifier).notifySubscriptionChange("
+            "arguments[0], Services.scriptSecurityManager.createContentPrincipalFromOrigin(arguments[0]), null);", url,
+        )
+
     def look(self, scheme, width):
         self.privileged(
             "Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', arguments[0]);"
@@ -111,10 +135,25 @@ class Firefox:
             " && (m.sourceName || '').startsWith(arguments[0])).map(m => m.errorMessage)", url,
         )
 
+    def requests(self, origin):
+        """The addresses that pages and workers of an origin have asked for."""
+        return self.privileged("return window.pushlineRequests.filter(([from]) => from === arguments[0]).map(([, url]) => url)", origin)
+
     def close(self):
         self.process.terminate()
         self.process.wait()
 
+
+# Who asks for what, of all the browser's requests.
+WATCH = """
+window.pushlineRequests = [];
+Services.obs.addObserver({
+  observe(subject) {
+    const { loadInfo, URI } = subject.QueryInterface(Ci.nsIHttpChannel);
+    window.pushlineRequests.push([loadInfo.triggeringPrincipal.origin, URI.spec]);
+  },
+}, "http-on-modify-request");
+"""
 
 WRAP = """
 (async () => { %s })().then(value => done({ value }), error => done({ error: String(error) }));

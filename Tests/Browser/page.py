@@ -4,9 +4,11 @@ import json
 
 
 class Page:
-    def __init__(self, browser, url):
+    def __init__(self, browser, url, user, password):
         self.browser = browser
         self.url = url
+        self.user = user
+        self.password = password
 
     def open(self):
         self.browser.open(self.url)
@@ -41,16 +43,16 @@ class Page:
                    " && !document.getElementById('device-choices').hidden")
         assert not self.is_disabled("log-in"), self.value("document.getElementById('device-state').textContent")
 
-    def enter(self, user, password):
+    def enter(self, password):
         lines = self.lines("results")
-        self.fill("user", user)
+        self.fill("user", self.user)
         self.fill("password", password)
         self.click("log-in")
         self.until("!document.getElementById('log-out').hidden || document.getElementById('results').children.length > arguments[0]", len(lines))
         return self.value("!document.getElementById('log-out').hidden")
 
-    def sign_in(self, user, password):
-        assert self.enter(user, password), self.lines("results")
+    def sign_in(self):
+        assert self.enter(self.password), self.lines("results")
         assert not self.is_disabled("send")
 
     def choose(self, *services):
@@ -88,6 +90,13 @@ class Page:
     def received(self, count):
         self.until("document.getElementById('received').children.length >= arguments[0]", count)
         return self.lines("received")
+
+    def identifier(self):
+        """The registration's id."""
+        return self.value("localStorage.getItem('pushline.id.default')")
+
+    def endpoint(self):
+        return self.value("(await (await navigator.serviceWorker.ready).pushManager.getSubscription()).endpoint")
 
     def call(self, method, path, body=None):
         """A call as the page makes it: with the session's cookie alone."""

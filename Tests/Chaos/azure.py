@@ -7,6 +7,12 @@ NAME = "azure"
 SERVICES = ["apns", "fcm", "wns"]
 PATH = f"/api/apps/{NAME}/sends"
 RULE = "chaos"
+# Where a call is made, and where it goes to: only what breaks one of these can cost an answer.
+BREAKING = ("delivery-worker", "hub")
+# The most seconds that a call may take, as the worker has it.
+CALL_TIME = 30
+# When a process has died is seen a little later.
+SLACK = 3
 
 
 def declare(installation):
@@ -51,4 +57,19 @@ def judge(verdict):
     if sends > taken + unknown:
         verdict.counted_twice += sends - taken - unknown
         verdict.faults.append(f"the hub has {sends} sends of {taken} calls that it took and {unknown} that it may have")
+    unexplained = _unexplained(verdict)
+    if unexplained:
+        verdict.faults.append(f"{unexplained} calls are unknown, and nothing had died or stood still while they were made")
     return {"sends at the hub": sends, **calls}
+
+
+def _unexplained(verdict):
+    """How many calls are unknown without a crash or a pause while they were made (rule 18)."""
+    shift = verdict._rows("SELECT shift FROM clock")[0][0]
+    breaks = [(begin, end) for program, begin, end in verdict.installation.breaks if program in BREAKING]
+    found = 0
+    for (until,) in verdict._rows("SELECT until FROM hub_call WHERE state IN ('unknown', 'submitting')"):
+        last = (until - shift) / 1000
+        first = last - CALL_TIME
+        found += not any(begin <= last and first <= end + SLACK for begin, end in breaks)
+    return found

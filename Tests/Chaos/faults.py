@@ -15,7 +15,7 @@ import time
 import urllib.request
 
 from broker import QUEUES, hostile
-from installation import programs_of_points
+from installation import boot_time, programs_of_points
 
 
 class Faults:
@@ -161,11 +161,13 @@ class Faults:
 
     def _pause(self, chance, program):
         member = chance.choice(self.installation.of(program))
+        begin = boot_time()
         self.installation.signal(member, signal.SIGSTOP)
         if program == "delivery-worker":
             self.pauses += 1
         self._rest(chance.uniform(1, 12))
         self.installation.signal(member, signal.SIGCONT)
+        self.installation.note_break(member, begin)
 
     # ---- Push services ----
 

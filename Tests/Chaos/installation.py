@@ -60,6 +60,11 @@ def programs_of_points():
     }
 
 
+def boot_time():
+    """Seconds, by the clock of the store but for its shift."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def known_points(source):
     """The crash points as the program knows them, from its source."""
     return set(re.findall(r'case \w+ = "([a-z.]+)"', pathlib.Path(source).read_text()))
@@ -114,6 +119,8 @@ class Installation:
         # What the run is judged by.
         self.crashes = {}
         self.points = {}
+        # Program, from when and until when it was dead or stood still, by the clock that no jump moves.
+        self.breaks = []
         self.unexpected = []
 
     # ---- Beginning ----
@@ -248,7 +255,7 @@ class Installation:
     def _note_end(self, member):
         status = member.process.returncode
         if status == -signal.SIGKILL:
-            self.crashes[member.program] = self.crashes.get(member.program, 0) + 1
+            self._count_crash(member)
             if member.point:
                 # Killed by us before it came there, it counts all the same as a crash, but not as that point's.
                 if not member.was_killed:
@@ -256,6 +263,14 @@ class Installation:
             member.was_killed = False
         elif status != 1 or not self._had_no_store(member):
             self.unexpected.append(f"{member.name} ended by itself with {status}; see its log")
+
+    def _count_crash(self, member):
+        self.crashes[member.program] = self.crashes.get(member.program, 0) + 1
+        self.note_break(member, boot_time())
+
+    def note_break(self, member, begin):
+        """Notes that a process could do nothing from then until now."""
+        self.breaks.append((member.program, begin, boot_time()))
 
     def _had_no_store(self, member):
         """Whether it may have begun when the store could not be written: then it ends at once, and says why. A slow machine takes
@@ -360,7 +375,7 @@ class Installation:
                 if member.program in programs:
                     member.process.kill()
                     member.process.wait()
-                    self.crashes[member.program] = self.crashes.get(member.program, 0) + 1
+                    self._count_crash(member)
                     self._launch(member, plan)
         provoke()
         end = time.monotonic() + seconds

@@ -159,7 +159,7 @@ class Load:
         chance = random.Random(f"{self.options.seed} client {number}")
         client = self.client(self.installation.key)
         kinds = [self._single, self._single, self._single, self._single, self._many, self._campaign, self._batch, self._cancel, self._look]
-        kinds += [self._handles, self._listed, self._native, self.send_at_hub]
+        kinds += [self._handles, self._listed, self._native, self._activity, self.send_at_hub]
         pace = self.options.pace
         while self.is_running:
             began = time.monotonic()
@@ -184,12 +184,12 @@ class Load:
             message["at"] = begin.isoformat().replace("+00:00", "Z")
         return marker, message
 
-    def _known(self, message, expected, listed=()):
+    def _known(self, message, expected, listed=(), forms=None):
         """What is known of a send; its id, once it was accepted."""
-        return {"expected": expected, "id": None, "listed": listed, "native": message.get("native", {})}
+        return {"expected": expected, "id": None, "listed": listed, "native": forms or message.get("native", {})}
 
-    def _post(self, client, marker, message, expected, listed=(), path="/api/sends"):
-        send = self._known(message, expected, listed)
+    def _post(self, client, marker, message, expected, listed=(), path="/api/sends", forms=None):
+        send = self._known(message, expected, listed, forms)
         with self.lock:
             self.sends[marker] = send
         answer = self.insist(
@@ -272,6 +272,21 @@ class Load:
             handles = [{"pns": pns, "handle": handle} for pns, handle in listed]
             self._post(client, marker, {**message, "to": {"handles": handles}}, len(listed), listed=listed)
 
+    def _activity(self, client, chance):
+        """A Live Activity of some devices: started by tokens that start one, then changed and ended by its own."""
+        name, count = f"activity {self._next()}", chance.randrange(1, 30)
+        for event in ["start", *["update"] * chance.randrange(1, 4), "end"]:
+            if not self.is_running:
+                return
+            marker, message = self._message(chance)
+            del message["title"], message["body"]
+            activity, form = native.activity(marker, chance, event, "priority" in message)
+            kind = "starts" if event == "start" else "has"
+            listed = [("apns", apns_token(f"{kind} {name} {number}")) for number in range(count)]
+            handles = [{"pns": pns, "handle": handle} for pns, handle in listed]
+            message = {**message, "liveActivity": activity, "to": {"handles": handles}}
+            self._post(client, marker, message, count, listed=listed, forms={"apns": form})
+
     def send_at_hub(self, _, chance):
         """A send of the app with an Azure hub, to a user of the app that is that hub; the calls are its targets."""
         marker, message = self._message(chance)
@@ -343,8 +358,17 @@ class Load:
             self._post_calmly(hub, lambda marker: {"title": "at the hub", "to": to_user}, len(azure.SERVICES), path=azure.PATH)
             services = sorted({device[0] for device in devices})
             self._post_calmly(client, lambda marker: {"native": native.forms(marker, chance, services), "to": to_user}, len(devices))
+            self._update_calmly(client, chance, [("apns", apns_token(f"calm activity {number}"))])
         client.close()
         hub.close()
+
+    def _update_calmly(self, client, chance, listed):
+        marker = f"c{self._next()}"
+        activity, form = native.activity(marker, chance, "update", False)
+        to = {"handles": [{"pns": pns, "handle": handle} for pns, handle in listed]}
+        message = {"label": marker, "ttl": 7200, "liveActivity": activity, "to": to}
+        self._post(client, marker, message, len(listed), listed=listed, forms={"apns": form})
+        self.sends[marker]["must_arrive"] = True
 
     def _post_calmly(self, client, message, expected, listed=(), path="/api/sends"):
         marker = f"c{self._next()}"

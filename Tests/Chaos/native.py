@@ -1,7 +1,8 @@
-"""Payloads in the services' own words, and what of them a service must have received."""
+"""Payloads in the services' own words, Live Activities among them, and what of them a service must have received."""
 
 import json
 import re
+import time
 
 # What only survives where nobody changes it: quotes, letters of other scripts, line breaks, numbers.
 TEXTS = ("plain", 'with "quotes" and \\', "Grüße, 你好 🎈", "two\nlines", "<b>&amp;</b>")
@@ -22,7 +23,30 @@ def _apns(marker, chance):
         payload = {"aps": {"content-available": 1}, "title": marker, "extra": _extra(chance)}
         return {"payload": payload, "headers": {"apns-push-type": "background", "apns-priority": "5"}}
     payload = {"aps": {"alert": {"title": marker, "body": "native"}, "badge": 7}, "extra": _extra(chance)}
-    return {"payload": payload, "headers": {"apns-collapse-id": f"native {marker}", "apns-expiration": "0"}}
+    return {"payload": payload, "headers": {"apns-collapse-id": f"native {marker}", "apns-expiration": "2000000000"}}
+
+
+def activity(marker, chance, event, is_urgent):
+    """The member `liveActivity` of a send, and the form in which it must reach APNs."""
+    moment = chance.randrange(1_900_000_000, 2_000_000_000)
+    state = {"title": marker, "extra": _extra(chance)}
+    aps = {"timestamp": moment, "event": event, "content-state": state}
+    given = {"timestamp": _text(moment), "event": event, "contentState": state}
+    if event == "start" or chance.random() < 0.2:
+        given["alert"] = aps["alert"] = {"title": marker, "body": "activity"}
+    if event == "start":
+        given["attributesType"] = aps["attributes-type"] = "Flight"
+        given["attributes"] = aps["attributes"] = {"number": chance.randrange(10**6)}
+    if event == "end":
+        given["dismissalDate"], aps["dismissal-date"] = _text(moment + 60), moment + 60
+    else:
+        given["staleDate"], aps["stale-date"] = _text(moment + 3600), moment + 3600
+    priority = "10" if is_urgent or "alert" in aps else "5"
+    return given, {"payload": {"aps": aps}, "headers": {"apns-push-type": "liveactivity", "apns-priority": priority}}
+
+
+def _text(moment):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
 
 
 def _fcm(marker, chance):

@@ -80,6 +80,15 @@ import Testing
         (#"{"pns":"fcm","handle":"h","id":"a/b"}"#, "id", "letters"),
         (#"{"pns":"fcm","handle":"h","user":"a b"}"#, "user", "made of"),
         (#"{"pns":"fcm","handle":"h","tags":"x"}"#, "tags", "an array"),
+        (#"{"pns":"fcm","handle":"h","template":[]}"#, "template", "an object"),
+        (#"{"pns":"fcm","handle":"h","template":{}}"#, "template.body", "is required"),
+        (#"{"pns":"fcm","handle":"h","template":{"body":"{"}}"#, "template.body", "JSON"),
+        (
+            #"{"pns":"fcm","handle":"h","template":{"body":"{}","headers":{"x":"y"}}}"#, "template.headers.x",
+            "no headers"
+        ),
+        (#"{"pns":"fcm","handle":"h","template":{"body":"{}","tags":[]}}"#, "template.tags", "no such member"),
+        (#"{"pns":"apns","handle":"aa","template":{"body":"{}","expiry":"$("}}"#, "template.expiry", "expression"),
         (#"{"pns":"fcm","handle":"h","tags":["ok","a||b"]}"#, "tags[1]", "made of"),
         (
             #"{"pns":"fcm","handle":"h","user":"ann","tags":["username:bob"]}"#, "tags[0]",

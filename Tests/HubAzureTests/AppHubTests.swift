@@ -1,5 +1,6 @@
 import Hub
 import HubWire
+import NIOHTTP1
 import PushModel
 import RawHTTP
 import Testing
@@ -76,6 +77,8 @@ struct AppHubTests {
             let result = try await Self.register(.upsert(id, try Self.upsert()), by: "ben", at: scripted)
             #expect(result == .done)
             #expect(scripted.requests.map(\.method) == ["GET", "PUT"])
+            let body = String(decoding: scripted.requests[1].body, as: UTF8.self)
+            #expect(body.contains("<DeviceToken>\(Self.token.uppercased())</DeviceToken>"))
         }
     }
 
@@ -116,7 +119,7 @@ struct AppHubTests {
                     _ = try await Self.register(.upsert(id, try Self.upsert()), by: "ann", at: scripted)
                 }
             )
-            #expect(error.code == .unavailable && error.retryAfter == .seconds(300))
+            #expect(error.kind == .unavailable(after: .seconds(300)))
         }
     }
 
@@ -158,6 +161,89 @@ struct AppHubTests {
                 return
             }
             #expect(reason.contains("3 or more registrations of the user"))
+        }
+    }
+
+    // MARK: What became of sends
+
+    private static func telemetry(_ outcomes: [(name: String, count: Int)]) -> RawServer.Reply {
+        let counts = outcomes.map { "<Outcome><Name>\($0.name)</Name><Count>\($0.count)</Count></Outcome>" }.joined()
+        return .xml(
+            200,
+            "<NotificationDetails><State>Completed</State><ApnsOutcomeCounts>\(counts)</ApnsOutcomeCounts></NotificationDetails>"
+        )
+    }
+
+    private static func report(of outcomes: [(name: String, count: Int)]) async throws -> HubReport {
+        var found: HubReport?
+        try await ScriptedHub.with(Self.telemetry(outcomes)) { scripted in
+            let outcome = try await AzureAppHub(hub: scripted.hub).outcome(of: "1", app: .default)
+            if case .known(let report) = outcome { found = report }
+        }
+        return try #require(found)
+    }
+
+    @Test("of many words, and of long ones, the sum is kept")
+    func boundedTelemetry() async throws {
+        let long = String(repeating: "x", count: 65)
+        let words = (1...100).map { (name: "Word\($0)", count: 1) }
+        let devices = try await Self.report(of: [(long, 5)] + words + [("Word1", 2), ("", 3)]).devices
+        #expect(devices.count <= 65)
+        #expect(devices.keys.allSatisfy { $0.utf8.count <= 64 })
+        #expect(devices["Word1"] == 3)
+        #expect(devices.values.reduce(0, +) == 110)
+        #expect((devices["other"] ?? 0) >= 5 + 36)
+    }
+
+    @Test("the usual words stay as they are")
+    func usualTelemetry() async throws {
+        let report = try await Self.report(of: [("Success", 2), ("ExpiredChannel", 1)])
+        #expect(report == HubReport(state: .completed, devices: ["Success": 2, "ExpiredChannel": 1]))
+    }
+
+    // MARK: Sends
+
+    @Test("the hub's form of a send has its audience, its headers and its time")
+    func forms() async throws {
+        let payload = NativePayload(
+            kind: try #require(PushService.apns.descriptor.kinds.first),
+            headers: [.init("apns-push-type", "alert")],
+            body: Array("{}".utf8)
+        )
+        let handles = (1...2).map { Handle(stored: String(repeating: "\($0)", count: 64)) }
+        func list(_ handles: [Handle]) -> HubSend.Audience {
+            let devices = handles.enumerated().map {
+                Recipient(place: $0.offset + 1, pns: .apns, handle: $0.element, reference: nil)
+            }
+            return .list(RecipientList(handles: devices))
+        }
+        let created = RawServer.Reply.answer(201, [("Location", "https://h/shop/messages/n-1?api-version=1")], body: [])
+        let news = HubSend.Audience.expression(.tag(try Tag("news", .folded)))
+        for (audience, path, header) in [
+            (HubSend.Audience.everyone, "/shop/messages?", ""), (news, "/shop/messages?", "news"),
+            (list([handles[0]]), "/shop/messages?direct", handles[0].text),
+            (list(handles), "/shop/messages/$batch?direct", ""),
+        ] {
+            try await ScriptedHub.with(created) { scripted in
+                let send = HubSend(app: .default, .native(payload), to: audience, trackingID: "abc")
+                #expect(try await AzureAppHub(hub: scripted.hub).take(send) == "n-1")
+                let request = try scripted.request
+                #expect(request.target.hasPrefix(path))
+                #expect(request.headers.first(name: "apns-push-type") == "alert")
+                #expect(request.headers.first(name: "TrackingId") == "abc")
+                let named =
+                    request.headers.first(name: WireNames.tags) ?? request.headers.first(name: WireNames.deviceHandle)
+                #expect(named ?? "" == header)
+            }
+        }
+        try await ScriptedHub.with(created) { scripted in
+            var send = HubSend(app: .default, .template(.init(["title": "t"])), to: news)
+            send.startsAt = ScriptedHub.start.advanced(by: .seconds(3600))
+            _ = try await AzureAppHub(hub: scripted.hub).take(send)
+            let request = try scripted.request
+            #expect(request.target.hasPrefix("/shop/schedulednotifications?"))
+            #expect(request.headers.first(name: WireNames.format) == "template")
+            #expect(String(decoding: request.body, as: UTF8.self) == #"{"title":"t"}"#)
         }
     }
 }

@@ -54,6 +54,23 @@ import Testing
         #expect(batch.collapse == "c" && batch.keepUntil != nil)
     }
 
+    /// It ends delivery to that service, before the send's own 60 seconds.
+    @Test func aFormsTimeToLiveIsTheBatchs() throws {
+        let end = Timestamp.now.advanced(by: .seconds(20))
+        let form = NativePayload(
+            kind: .alert,
+            headers: [.init("apns-expiration", "\(end.seconds)")],
+            body: Array(#"{"aps":{}}"#.utf8)
+        )
+        let content = Content.native(.init(message: nil, forms: [form]))
+        guard case .deliverable(let batch) = try self.prepare(content, for: .apns, isDryRun: false) else {
+            Issue.record("it is not deliverable")
+            return
+        }
+        #expect(batch.keepUntil?.seconds == end.seconds)
+        #expect(!batch.isLate(at: .now) && batch.isLate(at: end))
+    }
+
     @Test func aServiceThatGetsNothingIsRejected() throws {
         let form = NativePayload(kind: .alert, body: Array(#"{"aps":{}}"#.utf8))
         let content = Content.native(.init(message: nil, forms: [form]))

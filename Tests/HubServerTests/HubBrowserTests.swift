@@ -68,6 +68,26 @@ struct HubBrowserTests {
         }
     }
 
+    @Test(
+        "A browser is its endpoint: one that comes with other keys is the same registration, or takes the place of another"
+    )
+    func otherKeys() async throws {
+        let other = "BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs"
+        try await HubHarness.run { hub in
+            let put = try await hub.call(.put, "/default/registrations/1-2-3", as: "Listen", body: Self.description())
+            #expect(put.status == 200, "\(put.text)")
+            let again = try await hub.call(.post, "/default/registrations", as: "Listen", body: Self.description(other))
+            #expect(try again.registration.id == "1-2-3")
+            let read = try await hub.call(.get, "/default/registrations/1-2-3", as: "Listen")
+            #expect(try read.registration.handle == [Self.endpoint, other, Self.secret], "\(read.text)")
+            let own = try await hub.call(.put, "/default/registrations/1-2-4", as: "Listen", body: Self.description())
+            #expect(own.status == 200, "\(own.text)")
+            let all = try await hub.call(.get, "/default/registrations").registrations
+            #expect(all.map(\.id) == ["1-2-4"])
+            #expect(try await hub.call(.get, "/default/registrations/1-2-3", as: "Listen").status == 404)
+        }
+    }
+
     @Test("A native send goes to browsers alone; a direct one has the handle in a header of each part")
     func sends() async throws {
         try await HubHarness.run { hub in

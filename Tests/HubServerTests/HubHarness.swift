@@ -2,6 +2,7 @@ import Broker
 import Foundation
 import HTTPAPI
 import HTTPTypes
+import HubEmbedded
 import HubServer
 import HubWire
 import Hummingbird
@@ -18,6 +19,8 @@ import Testing
 struct HubHarness: Sendable {
     let store: any ResultStore
     let client: any TestClientProtocol
+    /// The hub that is served.
+    let hub: EmbeddedHub
 
     /// The keys of the rules, by their names.
     static let keys = ["Full": "full-key==", "Listen": "listen-key==", "Send": "send-key=="]
@@ -57,15 +60,16 @@ struct HubHarness: Sendable {
         configuration.classicWait = answers ? .seconds(30) : .milliseconds(100)
         let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
         try await host.prepare()
+        let hub = EmbeddedHub(store: store, broker: broker, intake: host, logger: logger)
         let application = Application(
-            responder: HubResponder(host: host, store: store, logger: logger),
+            responder: HubResponder(host: host, hub: hub, store: store, logger: logger),
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
             services: host.services
                 + (answers ? [RegisterHub(store: store, broker: broker, most: spec.registrationsPerUser)] : []),
             logger: logger
         )
         try await application.test(.live) { client in
-            try await body(HubHarness(store: store, client: client))
+            try await body(HubHarness(store: store, client: client, hub: hub))
         }
     }
 

@@ -11,7 +11,13 @@ package struct HubAccess: Sendable {
     /// The authority of its certificate, PEM.
     package let authority: String
     package let connection: ConnectionString
-    package let name = AppID.default.name
+    /// The hub's name, an app's.
+    package var name = AppID.default.name
+
+    /// The hub of another app at the same port.
+    package func of(_ app: String, _ connection: ConnectionString) -> HubAccess {
+        HubAccess(port: self.port, authority: self.authority, connection: connection, name: app)
+    }
 
     /// A value of `Authorization` that is good for ten minutes.
     package var token: String {
@@ -52,16 +58,8 @@ extension EndToEndInstallation {
         )
         try Data(material.serverPEM.utf8).write(to: certificate)
         try Data(material.serverKeyPEM.utf8).write(to: key)
-        let rule = HubRule(
-            app: .default,
-            name: name,
-            rights: Set(HubRule.Right.allCases),
-            primaryKey: HubKey.make(),
-            secondaryKey: HubKey.make(),
-            created: .now
-        )
-        try await Self.openStore(self.environment).add(rule)
         let port = try await FreePort.find()
+        let connection = try await self.addRule(name, of: AppID.default.name, at: port)
         let settings = [
             "PUSHLINE_HUB_PORT": "\(port)", "PUSHLINE_HUB_CERTIFICATE_FILE": certificate.path,
             "PUSHLINE_HUB_KEY_FILE": key.path,
@@ -71,7 +69,7 @@ extension EndToEndInstallation {
         return HubAccess(
             port: port,
             authority: material.authorityPEM,
-            connection: ConnectionString(authority: "localhost:\(port)", rule: rule.name, key: rule.primaryKey)
+            connection: connection
         )
     }
 }
@@ -85,6 +83,25 @@ extension EndToEndInstallation {
         let key = APIKey(app: app, name: "test", role: .operator, created: .now, revoked: nil)
         try await store.change(.addKey(key, hash: secret.hash))
         return secret.text
+    }
+
+    /// Makes a rule of an app's hub that may do everything, and the connection string for the hub at a port.
+    package func addRule(_ name: String, of app: String, at port: Int) async throws -> ConnectionString {
+        let rule = HubRule(
+            app: try AppID(app),
+            name: name,
+            rights: Set(HubRule.Right.allCases),
+            primaryKey: HubKey.make(),
+            secondaryKey: HubKey.make(),
+            created: .now
+        )
+        try await Self.openStore(self.environment).add(rule)
+        return ConnectionString(authority: "localhost:\(port)", rule: rule.name, key: rule.primaryKey)
+    }
+
+    /// Adds users to an app besides the default one, with the same password as all.
+    package func add(users: [String], to app: String) async throws {
+        try await Self.add(users, to: try await Self.openStore(self.environment), app: try AppID(app))
     }
 
     /// A path in the installation's own folder.

@@ -122,12 +122,12 @@ package actor EndToEndInstallation {
         return secret.text
     }
 
-    private static func add(_ users: [String], to store: any ResultStore) async throws {
+    static func add(_ users: [String], to store: any ResultStore, app: AppID = .default) async throws {
         // One hash for all: it takes a quarter of a second.
         let hash = try PasswordHash.make(Self.password)
         for name in users {
             let account = Account(
-                app: .default,
+                app: app,
                 name: try UserName(name, .folded),
                 role: .user,
                 isDisabled: false,
@@ -260,9 +260,17 @@ package actor EndToEndInstallation {
         _ path: String,
         body: String? = nil,
         type: String = "application/json",
-        key: String? = nil
+        key: String? = nil,
+        headers: [String: String] = [:]
     ) async throws -> Answer {
-        try await self.request(method, path, body: body, type: type, authorization: "Bearer \(key ?? self.senderKey)")
+        try await self.request(
+            method,
+            path,
+            body: body,
+            type: type,
+            authorization: "Bearer \(key ?? self.senderKey)",
+            headers: headers
+        )
     }
 
     private func request(
@@ -270,7 +278,8 @@ package actor EndToEndInstallation {
         _ path: String,
         body: String? = nil,
         type: String = "application/json",
-        authorization: String?
+        authorization: String?,
+        headers: [String: String] = [:]
     ) async throws -> Answer {
         guard let url = URL(string: "http://127.0.0.1:\(self.port)\(path)") else {
             throw Failure(description: "\(path) is no path")
@@ -280,6 +289,7 @@ package actor EndToEndInstallation {
         request.httpBody = body.map { Data($0.utf8) }
         request.setValue(authorization, forHTTPHeaderField: "Authorization")
         if body != nil { request.setValue(type, forHTTPHeaderField: "Content-Type") }
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
         let (data, response) = try await URLSession.shared.data(for: request)
         guard let response = response as? HTTPURLResponse else { throw Failure(description: "no HTTP answer") }
         var headers: [String: String] = [:]

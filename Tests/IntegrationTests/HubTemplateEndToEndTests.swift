@@ -112,6 +112,60 @@ import Testing
         #expect(try await installation.finished(only).totals.accepted == 1)
     }
 
+    // MARK: A browser, registered as the wire's XML has it
+
+    /// A browser's registration for a template, in the order in which the client for JavaScript writes it.
+    private static func browser(_ subscription: WebPushSubscription, tag: String, template: String) -> String {
+        """
+        <?xml version="1.0" encoding="utf-8"?><entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml">\
+        <BrowserTemplateRegistrationDescription xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect">\
+        <Tags>\(tag)</Tags><Endpoint>\(subscription.endpoint.url)</Endpoint>\
+        <Auth>\(Base64URL.encode(subscription.authenticationSecret))</Auth>\
+        <P256DH>\(Base64URL.encode(subscription.publicKey))</P256DH><BodyTemplate><![CDATA[\(template)]]></BodyTemplate>\
+        <TemplateName>greeting</TemplateName></BrowserTemplateRegistrationDescription></content></entry>
+        """
+    }
+
+    /// Values that would end the string, the object or the script that a page makes of it.
+    static let hostileValues = [
+        Self.hostile, #"", "url": "https://evil.example.com", "x": ""#, #"\"}{"title":"other"}"#, "a\nb\tc\u{0}\u{1F}d",
+        "\u{2028}</script><script>alert(1)</script>\u{2029}", "$(text) #(n) {'x' + $(n)}", "",
+    ]
+
+    @Test func aBrowserReadsItsTemplateWhateverTheValues() async throws {
+        let installation = try self.installation
+        let hub = try await installation.startHub(as: "hub-browser")
+        var connection = try await RawConnection.open(port: hub.port, trusting: hub.authority)
+        defer { connection.close() }
+        let handle = try installation.simulator.device("browser-by-xml", of: .web)
+        let template = ##"{"title":"$(text)","body":"{'Hi ' + $(text) + '!'}","count":"#(n)"}"##
+        let entry = Self.browser(try WebPushSubscription(handle: handle), tag: "xml", template: template)
+        let type = "Content-Type: application/atom+xml;type=entry;charset=utf-8"
+        let made = try await connection.exchange(
+            hub.request("POST", "/registrations?api-version=2020-06", body: entry, type)
+        )
+        #expect(made.hasPrefix("HTTP/1.1 200 "), "\(made)")
+        #expect(
+            made.contains("<TemplateName>greeting</TemplateName></BrowserTemplateRegistrationDescription>"),
+            "\(made)"
+        )
+        for (place, value) in Self.hostileValues.enumerated() {
+            let id = try await self.send(&connection, hub, ["text": value, "n": "7"], to: "xml")
+            let job = try await installation.finished(id)
+            #expect(job.state == "completed" && job.totals.targets == 1 && job.totals.accepted == 1, "\(job)")
+            // As the browser has decrypted it.
+            let bodies = installation.simulator.received(token: handle).map(\.body)
+            #expect(bodies.count == place + 1)
+            let read = try JSONReader.read(Array(try #require(bodies.last).utf8))
+            let expected = JSONValue.members([
+                "title": .string(value), "body": .string("Hi \(value)!"), "count": .integer(7),
+            ])
+            #expect(read == expected, "\(bodies)")
+        }
+    }
+
+    // MARK: Workers that die
+
     @Test(arguments: [
         ("send-worker", "fanout.read:1"), ("send-worker", "fanout.committed:1"), ("delivery-worker", "deliver.begun:2"),
         ("delivery-worker", "deliver.sent:2"), ("delivery-worker", "deliver.recorded:1"),

@@ -1,4 +1,5 @@
 import Foundation
+import MessageSamples
 import Testing
 
 @testable import Payloads
@@ -6,27 +7,8 @@ import Testing
 
 /// What becomes of each member of a message at each service.
 @Suite struct MessageMemberTests {
-    static let values: [String: JSONValue] = [
-        "image": .string("https://a.test/i.png"), "link": .string("shop://sale"), "badge": .integer(7),
-        "badgeAdd": .integer(2),
-        "actions": .array([
-            .members(["id": .string("yes"), "title": .string("Yes"), "icon": .string("https://a.test/y.png")])
-        ]),
-        "interruptionLevel": .string("time-sensitive"), "relevance": .number("0.5"), "titleLocArgs": .strings(["a"]),
-        "subtitleLocArgs": .strings(["b"]), "bodyLocArgs": .strings(["c"]), "apns.volume": .number("0.25"),
-        "apns.priority": .integer(5), "apns.ttl": .integer(60), "fcm.color": .string("#1a73e8"),
-        "fcm.visibility": .string("secret"),
-        "fcm.priority": .string("high"), "fcm.ttl": .integer(61), "wns.scenario": .string("urgent"),
-        "wns.badge": .string("newMessage"),
-        "wns.priority": .integer(2), "wns.ttl": .integer(62), "web.icon": .string("https://a.test/icon.png"),
-        "web.badge": .string("https://a.test/badge.png"), "web.urgency": .string("very-low"), "web.ttl": .integer(63),
-    ]
-
-    /// A legal value of a member: flags are set, and texts are their member's name without its dot.
     static func value(_ member: MessageMember) throws -> JSONValue {
-        if let value = Self.values[member.name] { return try member.read(value).value }
-        if let flag = try? member.read(.bool(true)) { return flag.value }
-        return try member.read(.string(member.name.replacing(".", with: ""))).value
+        try member.read(#require(MessageSample.named[member.name], "\(member.name) has no sample").value).value
     }
 
     static func message(_ names: [String], title: String? = "T", body: String? = "B") throws -> Content {
@@ -45,7 +27,7 @@ import Testing
         let headers = PushHeaders(
             payload,
             priority: .normal,
-            keepUntil: send.keepUntil(begins: now, for: pns),
+            keepUntil: send.keepUntil(payload, begins: now),
             collapse: send.collapse(for: pns),
             now: now
         )
@@ -63,18 +45,12 @@ import Testing
     @Test(arguments: MessageMember.all.map(\.name)) func aMemberIsWhereTheTableSaysAndNowhereElse(_ name: String) throws
     {
         let member = try #require(MessageMember.named[name])
-        let needed: [String] =
-            switch name {
-            case "web.renotify": ["web.tag"]
-            case "titleLocArgs": ["titleLocKey"]
-            case "subtitleLocArgs": ["subtitleLocKey"]
-            case "bodyLocArgs": ["bodyLocKey"]
-            case "apns.volume": ["apns.critical"]
-            default: []
-            }
+        let sample = try #require(MessageSample.named[name])
+        #expect(Set(sample.arrives.keys) == Set(member.places.keys))
+        let needed = sample.needs
         let with = try Self.message(needed + [name])
         let without = try Self.message(needed)
-        if case .message(let message) = with, let members = message.members { try MessageMember.check(members) }
+        if case .message(let message) = with, let members = message.members { try MessageRule.check(members) }
         for format in ServiceFormat.all {
             let pns = format.service
             let differs = try Self.sent(with, to: pns) != Self.sent(without, to: pns)
@@ -92,7 +68,7 @@ import Testing
             apns-topic: com.example.app
             apns-push-type: alert
             apns-priority: 5
-            apns-expiration: 1060
+            apns-expiration: 7000
             apns-collapse-id: apnscollapse
             content-type: application/json
             {"aps":{"alert":{"title":"T","body":"B","subtitle":"subtitle","title-loc-key":"titleLocKey","title-loc-args":["a"],\
@@ -107,7 +83,7 @@ import Testing
             """
             content-type: application/json
             {"notification":{"title":"T","body":"B","image":"https://a.test/i.png"},"data":{"link":"shop://sale"},"android":{\
-            "collapse_key":"fcmcollapse","ttl":"61s","notification":{"notification_count":2,"sound":"sound","title_loc_key":"titleLocKey",\
+            "collapse_key":"fcmcollapse","ttl":"6100s","notification":{"notification_count":2,"sound":"sound","title_loc_key":"titleLocKey",\
             "title_loc_args":["a"],"body_loc_key":"bodyLocKey","body_loc_args":["c"],"channel_id":"fcmchannel","icon":"fcmicon",\
             "color":"#1a73e8","tag":"fcmtag","click_action":"fcmclickAction","visibility":"SECRET"},"direct_boot_ok":true,\
             "priority":"HIGH"},"fcm_options":{"analytics_label":"fcmanalyticsLabel"}}
@@ -119,11 +95,11 @@ import Testing
             Content-Type: text/xml
             X-WNS-Type: wns/toast
             X-WNS-PRIORITY: 2
-            X-WNS-TTL: 62
+            X-WNS-TTL: 6200
             X-WNS-Cache-Policy: cache
             X-WNS-Tag: wnstag
             <toast launch="{&quot;link&quot;:&quot;shop://sale&quot;}" scenario="urgent"><visual><binding template="ToastGeneric">\
-            <text>T</text><text>subtitle</text><text>B</text><image src="https://a.test/i.png"/></binding></visual><actions>\
+            <text>T</text><text>subtitle</text><text>B</text><image src="https://a.test/i.png"/></binding></visual><audio silent="true"/><actions>\
             <action content="Yes" arguments="yes" imageUri="https://a.test/y.png"/></actions></toast>
             """
         ),
@@ -132,7 +108,7 @@ import Testing
             """
             Content-Type: application/octet-stream
             Content-Encoding: aes128gcm
-            TTL: 63
+            TTL: 6300
             Urgency: very-low
             Topic: webcollapse
             {"title":"T","body":"B","data":{"link":"shop://sale"},"image":"https://a.test/i.png","app_badge":7,"actions":[{"action":"yes",\
@@ -142,9 +118,9 @@ import Testing
         ),
     ])
     func theWholeMessage(_ pns: PushService, _ expected: String) throws {
-        let left = ["interruptionLevel", "wns.tile", "wns.badge", "wns.raw"]
-        let names = MessageMember.all.map(\.name).filter { !left.contains($0) }
-        #expect(try Self.sent(Self.message(names), to: pns) == expected)
+        let names = MessageSample.together.map(\.name)
+        let members = MessageMember.all.map(\.name).filter(names.contains)
+        #expect(try Self.sent(Self.message(members), to: pns) == expected)
     }
 
     @Test(arguments: [
@@ -301,11 +277,13 @@ import Testing
     @Test(arguments: [
         (["wns.badge", "wns.raw"], "wns.raw"), (["web.renotify"], "web.renotify"), (["bodyLocArgs"], "bodyLocArgs"),
         (["apns.volume"], "apns.volume"), (["apns.critical", "interruptionLevel"], "interruptionLevel"),
+        (["apns.critical", "apns.silent"], "apns.silent"),
+        (["wns.tile", "wns.badge"], "wns.badge"), (["wns.tile", "wns.raw"], "wns.raw"),
     ])
     func someCannotStandTogether(_ names: [String], _ member: String) throws {
         guard case .message(let message) = try Self.message(names) else { return }
         let members = try #require(message.members)
-        let fault = #expect(throws: InvalidValue.self) { try MessageMember.check(members) }
+        let fault = #expect(throws: InvalidValue.self) { try MessageRule.check(members) }
         #expect(fault?.member == member)
     }
 

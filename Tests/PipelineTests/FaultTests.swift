@@ -40,7 +40,7 @@ import Testing
     @Test func aRegisterJobWaitsForAHubThatIsAway() async throws {
         try await PipelineHarness.with([.sweeper]) { harness in
             let worker = RegisterWorker(
-                hub: FaultyHub(hub: harness.hub),
+                hubs: AppHubs(embedded: FaultyHub(hub: harness.hub), wire: harness.wireHub),
                 store: harness.store,
                 apps: harness.apps,
                 broker: harness.broker,
@@ -57,17 +57,30 @@ import Testing
         }
     }
 
-    @Test(arguments: [(-5, 2), (0, 2), (1, 4), (3, 8), (20, 60), (86_400, 60)])
-    func aHubThatIsAwayIsAskedMoreAndMoreSeldom(age: Int, most: Int) {
-        let error = HubError(.unavailable, "busy")
-        #expect(RegisterWorker.pause(after: error, age: .seconds(age), jitter: 1) == .seconds(most))
-        #expect(RegisterWorker.pause(after: error, age: .seconds(age), jitter: 0) == .zero)
+    @Test(arguments: [(nil, 0), (10, 10), (300, 300), (7 * 86_400, 300)])
+    func aHubThatAsksToWaitIsNotAskedBefore(asked: Int?, wait: Int) {
+        for (jitter, more) in [(0.0, 0), (1, 5)] {
+            let asked = asked.map { Duration.seconds($0) }
+            let deferral = RegisterWorker.deferral(asked, WaitReason("busy"), jitter: jitter)
+            #expect(deferral.pause == .seconds(wait + more))
+        }
     }
 
-    @Test(arguments: [(10, 10), (300, 300), (7 * 86_400, 300)])
-    func aHubThatAsksToWaitIsNotAskedBefore(asked: Int, wait: Int) {
-        let error = HubError(.unavailable, "busy", retryAfter: .seconds(asked))
-        #expect(RegisterWorker.pause(after: error, age: .zero, jitter: 0.5) == .seconds(wait))
+    @Test func aHubOverAWireThatGivesNoAnswerIsNotWaitedForByEachChange() async throws {
+        try await PipelineHarness.with([.register]) { harness in
+            var spec = AppSpec()
+            spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "news", platforms: [.apns])
+            _ = try await harness.store.apply(spec, to: .default)
+            harness.wireHub.fallSilent()
+            for _ in 0..<40 {
+                let work = Job.Work.register(.issue(candidate: .random(), handles: []))
+                try await harness.publish(try await harness.accept(work, user: try UserName("ann", .folded)))
+            }
+            for _ in 0..<400 where harness.wireHub.changes < 5 { try await Task.sleep(for: .milliseconds(50)) }
+            try await Task.sleep(for: .seconds(2))
+            // Those that were under way together, and none that came behind them.
+            #expect((5...20).contains(harness.wireHub.changes))
+        }
     }
 
     @Test func aSweeperWithoutABrokerDoesNotBlockOthers() async throws {
@@ -219,9 +232,13 @@ private struct FaultyHub: NotificationHub, SendFanOut {
             defer { isFirst = false }
             return isFirst
         }
-        if isFirst { throw HubError(.unavailable, "busy") }
+        if isFirst { throw HubError(.unavailable(), "busy") }
         return try await self.hub.register(request, for: job, spec: spec)
     }
+
+    func take(_ send: HubSend) async throws -> String? { try await self.hub.take(send) }
+
+    func outcome(of id: String, app: AppID) async throws -> HubOutcome { try await self.hub.outcome(of: id, app: app) }
 
     func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance {
         try await self.hub.advance(claim, spec: spec, budget: budget)

@@ -1,3 +1,4 @@
+import Foundation
 import Hub
 import Logging
 import PushModel
@@ -31,10 +32,11 @@ import Testing
     private static func send(
         _ harness: PipelineHarness,
         to addresses: [HubAddress] = [.expression("(news)")],
+        services: [PushService] = [.apns, .fcm],
         expires: Duration = .seconds(3600)
     ) async throws -> JobID {
         var calls: [Recipient] = []
-        for pns in [PushService.apns, .fcm] {
+        for pns in services {
             for address in addresses {
                 let handle = Handle(stored: address.text)
                 calls.append(Recipient(place: calls.count + 1, pns: pns, handle: handle, reference: nil))
@@ -55,6 +57,20 @@ import Testing
         return job.id
     }
 
+    /// Begins a call as another process would.
+    private static func begin(
+        _ call: HubCallKey,
+        _ harness: PipelineHarness,
+        lasting time: Duration = .seconds(30)
+    ) async throws -> HubCallStart {
+        try await harness.store.beginHubCalls([call], lasting: time, isWithdrawn: false)[0]
+    }
+
+    private static func key(_ job: JobID, _ pns: PushService, _ place: Int) -> HubCallKey {
+        let number = Recipient(place: place, pns: pns, handle: Handle(stored: "x"), reference: nil).number
+        return HubCallKey(job: job, pns: pns, number: number)
+    }
+
     private static func calls(_ harness: PipelineHarness, _ job: JobID) async throws -> [HubCall] {
         try await harness.store.hubCalls(of: job, app: .default, limit: 1000)
     }
@@ -68,10 +84,11 @@ import Testing
             #expect(job.counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
             expectSound(job)
             let sends = harness.wireHub.sends
-            #expect(sends.map(\.address) == [.expression("(news)"), .expression("(news)")])
-            #expect(Set(sends.map(\.payload.kind.pns)) == [.apns, .fcm])
+            let news = HubSend.Audience.expression(.tag(try Tag("news", .folded)))
+            #expect(sends.map(\.audience) == [news, news])
+            #expect(Set(sends.compactMap(\.payload?.kind.pns)) == [.apns, .fcm])
             #expect(Set(sends.map(\.trackingID)).count == 2)
-            let apns = try #require(sends.first { $0.payload.kind.pns == .apns })
+            let apns = try #require(sends.compactMap(\.payload).first { $0.kind.pns == .apns })
             #expect(apns.headers.contains { $0.name == "apns-collapse-id" && $0.value == "c" })
             #expect(!apns.headers.contains { $0.name == "apns-topic" })
             #expect(try await Self.calls(harness, id).map(\.state) == [.taken, .taken])
@@ -92,7 +109,7 @@ import Testing
 
     @Test func aCallThatWasNotTakenIsMadeAgainWithTheSameName() async throws {
         try await Self.with { harness in
-            let busy = WireHubError(.notTaken(after: .milliseconds(100)), "busy", status: 429)
+            let busy = HubError(.unavailable(after: .milliseconds(100)), "busy", status: 429)
             harness.wireHub.answer(.failure(busy), .failure(busy), .failure(busy))
             let job = try await harness.wait(for: try await Self.send(harness))
             #expect(job.state == .completed)
@@ -105,7 +122,7 @@ import Testing
 
     @Test func aCallThatMayHaveBeenTakenIsNotMadeAgain() async throws {
         try await Self.with { harness in
-            let lost = WireHubError(.unknown, "the connection broke")
+            let lost = HubError(.unknown, "the connection broke")
             harness.wireHub.answer(.failure(lost), .failure(lost))
             let id = try await Self.send(harness)
             let job = try await harness.wait(for: id)
@@ -119,7 +136,7 @@ import Testing
 
     @Test func aRefusalIsFinalAndSaysWhy() async throws {
         try await Self.with { harness in
-            let refusal = WireHubError(.refused, "the payload is no good", status: 400)
+            let refusal = HubError(.refused, "the payload is no good", status: 400)
             harness.wireHub.answer(.failure(refusal), .failure(refusal))
             let id = try await Self.send(harness)
             let job = try await harness.wait(for: id)
@@ -137,9 +154,8 @@ import Testing
             try await harness.wait(for: id) { $0.state == .running }
             // As a worker leaves it that dies between writing and the answer.
             for (place, pns) in [(1, PushService.apns), (2, .fcm)] {
-                let number = Recipient(place: place, pns: pns, handle: Handle(stored: "x"), reference: nil).number
-                let call = HubCallKey(job: id, pns: pns, number: number)
-                #expect(try await harness.store.beginHubCall(call, lasting: .milliseconds(500)) == .begun)
+                let call = Self.key(id, pns, place)
+                #expect(try await Self.begin(call, harness, lasting: .milliseconds(500)) == .begun)
             }
             try await harness.run([.delivery]) {
                 let job = try await harness.wait(for: id)
@@ -155,10 +171,9 @@ import Testing
             let id = try await Self.send(harness)
             try await harness.wait(for: id) { $0.state == .running }
             for (place, pns) in [(1, PushService.apns), (2, .fcm)] {
-                let number = Recipient(place: place, pns: pns, handle: Handle(stored: "x"), reference: nil).number
-                let call = HubCallKey(job: id, pns: pns, number: number)
-                _ = try await harness.store.beginHubCall(call, lasting: .seconds(30))
-                try await harness.store.endHubCall(call, .taken(id: "n"))
+                let call = Self.key(id, pns, place)
+                _ = try await Self.begin(call, harness)
+                try await harness.store.endHubCalls([call], .taken(id: "n"))
             }
             try await harness.run([.delivery]) {
                 let job = try await harness.wait(for: id)
@@ -170,8 +185,8 @@ import Testing
 
     @Test func whatTheHubSaysStandsBesideTheCall() async throws {
         try await Self.with { harness in
-            let done = WireOutcome.known(state: "Completed", devices: ["Success": 7], isFinal: true)
-            harness.wireHub.tell(.notYet, done, .known(state: "Processing", devices: [:], isFinal: false), done)
+            let done = HubOutcome.known(HubReport(state: .completed, devices: ["Success": 7]))
+            harness.wireHub.tell(.notYet, done, .known(HubReport(state: .processing, devices: [:])), done)
             let id = try await Self.send(harness)
             try await harness.wait(for: id)
             for _ in 0..<600
@@ -188,7 +203,7 @@ import Testing
             let id = try await Self.send(harness)
             try await harness.wait(for: id)
             harness.wireHub.lose(2)
-            let done = WireOutcome.known(state: "Completed", devices: [:], isFinal: true)
+            let done = HubOutcome.known(HubReport(state: .completed, devices: [:]))
             harness.wireHub.tell(done, done)
             // Long before the minute is over for which the calls were taken.
             for _ in 0..<600
@@ -201,18 +216,19 @@ import Testing
 
     @Test func aHubThatGivesNoAnswerIsLeftAloneForAWhile() async throws {
         try await Self.with { harness in
+            let addresses = (1...20).map { HubAddress.expression("(username:u\($0))") }
             harness.wireHub.fallSilent()
-            try await harness.wait(for: try await Self.send(harness))
-            for _ in 0..<600 where harness.wireHub.questions == 0 { try await Task.sleep(for: .milliseconds(50)) }
-            // Twice as long as until its calls are due again.
-            try await Task.sleep(for: .seconds(5))
-            #expect((1...2).contains(harness.wireHub.questions))
+            try await harness.wait(for: try await Self.send(harness, to: addresses))
+            for _ in 0..<600 where harness.wireHub.questions < 16 { try await Task.sleep(for: .milliseconds(50)) }
+            // Forty calls are due; the first round of sixteen opens the breaker, which lets one probe through.
+            try await Task.sleep(for: .seconds(3))
+            #expect((16...18).contains(harness.wireHub.questions))
         }
     }
 
     @Test func aHubThatRefusesTheKeyIsWaitedForVisibly() async throws {
         try await Self.with { harness in
-            let fault = WireHubError(.misconfigured, "the hub refuses the token", status: 401)
+            let fault = HubError(.misconfigured, "the hub refuses the token", status: 401)
             harness.wireHub.answer(.failure(fault), .failure(fault))
             let id = try await Self.send(harness)
             let waiting = try await harness.wait(for: id) { $0.reason != nil }
@@ -221,6 +237,123 @@ import Testing
             let job = try await harness.wait(for: id)
             #expect(job.counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
         }
+    }
+
+    // MARK: Jobs that are stopped
+
+    /// A job of two places at APNs whose calls a worker has left in these states, and which is then stopped.
+    private static func stopped(
+        _ harness: PipelineHarness,
+        isParked: Bool,
+        _ leave: @Sendable (HubCallKey, HubCallKey) async throws -> Void
+    ) async throws -> Job {
+        let busy = HubError(.unavailable(after: .seconds(600)), "busy", status: 429)
+        harness.wireHub.answer(.failure(busy), .failure(busy), .failure(busy))
+        let addresses = ["a", "b", "c"].map { HubAddress.expression("(\($0))") }
+        let id = try await Self.send(harness, to: addresses, services: [.apns])
+        if isParked {
+            try await harness.run([.delivery]) { try await harness.wait(for: id) { $0.reason != nil } }
+        } else {
+            try await harness.wait(for: id) { $0.state == .running }
+        }
+        try await leave(Self.key(id, .apns, 1), Self.key(id, .apns, 2))
+        _ = try await harness.store.cancel(id, app: .default)
+        var job: Job?
+        try await harness.run([.delivery]) { try await harness.wait(for: id) }
+        job = try await harness.store.job(id, app: .default)
+        expectSound(try #require(job))
+        return try #require(job)
+    }
+
+    @Test(arguments: [false, true]) func whatTheHubTookOfAStoppedJobCountsAsTaken(isParked: Bool) async throws {
+        try await Self.with([.send, .sweeper]) { harness in
+            let job = try await Self.stopped(harness, isParked: isParked) { taken, lost in
+                #expect(try await Self.begin(taken, harness) == .begun)
+                try await harness.store.endHubCalls([taken], .taken(id: "n"))
+                #expect(try await Self.begin(lost, harness, lasting: .milliseconds(1)) == .begun)
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            #expect(job.state == .cancelled)
+            #expect(job.counts[.apns]?.accepted == 1)
+            #expect(job.counts[.apns]?.failed == [.unknown: 1])
+            #expect(job.counts[.apns]?.cancelled == 1)
+            #expect(harness.wireHub.sends.count == (isParked ? 3 : 0))
+        }
+    }
+
+    @Test(arguments: [false, true]) func aCallThatIsUnderWayWhenItsJobIsStoppedIsWaitedFor(isParked: Bool) async throws
+    {
+        try await Self.with([.send, .sweeper]) { harness in
+            let job = try await Self.stopped(harness, isParked: isParked) { one, other in
+                for (call, seconds) in [(one, 2), (other, 3)] {
+                    let start = try await Self.begin(call, harness, lasting: .seconds(seconds))
+                    #expect(start == .begun)
+                }
+                Task {
+                    try await Task.sleep(for: .seconds(1))
+                    try await harness.store.endHubCalls([one], .taken(id: "n"))
+                }
+            }
+            #expect(job.state == .cancelled)
+            #expect(job.counts[.apns]?.accepted == 1)
+            #expect(job.counts[.apns]?.failed == [.unknown: 1])
+            #expect(job.counts[.apns]?.cancelled == 1)
+        }
+    }
+
+    @Test func noCallOfAStoppedJobBegins() async throws {
+        try await Self.with([.send, .sweeper]) { harness in
+            let id = try await Self.send(harness)
+            try await harness.wait(for: id) { $0.state == .running }
+            _ = try await harness.store.cancel(id, app: .default)
+            #expect(try await Self.begin(Self.key(id, .apns, 1), harness) == .withdrawn)
+        }
+    }
+
+    // MARK: Lists of handles
+
+    @Test func handlesGoTogether() async throws {
+        try await Self.with { harness in
+            let handles = (1...150).map { HubAddress.device(String(format: "%064x", $0)) }
+            let id = try await Self.send(harness, to: handles + [.everyone], services: [.apns])
+            let job = try await harness.wait(for: id)
+            #expect(job.counts.mapValues(\.accepted) == [.apns: 151])
+            expectSound(job)
+            let lists = harness.wireHub.sends.compactMap(\.listed)
+            #expect(lists.reduce(0) { $0 + $1.count } == 150)
+            #expect(harness.wireHub.sends.count <= 4)
+            let calls = try await Self.calls(harness, id)
+            #expect(calls.count == 151 && calls.allSatisfy { $0.state == .taken })
+        }
+    }
+
+    @Test func aHubWhoseTierTakesNoListsIsCalledForEachHandle() async throws {
+        try await Self.with { harness in
+            let refusal = HubError(.misconfigured, "the tier does not offer this", status: 403)
+            harness.wireHub.answer(.failure(refusal))
+            let handles = (1...30).map { HubAddress.device(String(format: "%064x", $0)) }
+            let job = try await harness.wait(for: try await Self.send(harness, to: handles, services: [.apns]))
+            #expect(job.counts.mapValues(\.accepted) == [.apns: 30])
+            expectSound(job)
+            #expect(harness.wireHub.sends.compactMap(\.listed?.count) == [30] + Array(repeating: 1, count: 30))
+        }
+    }
+
+    @Test func theListOfALostCallIsUnknown() async throws {
+        try await Self.with { harness in
+            harness.wireHub.answer(.failure(HubError(.unknown, "the connection broke")))
+            let handles = (1...30).map { HubAddress.device(String(format: "%064x", $0)) }
+            let job = try await harness.wait(for: try await Self.send(harness, to: handles, services: [.apns]))
+            #expect(job.counts.mapValues(\.failed) == [.apns: [.unknown: 30]])
+            expectSound(job)
+            #expect(harness.wireHub.sends.count == 1)
+        }
+    }
+
+    @Test func aBreakerCountsNothingThatTheStoreSays() {
+        let settled: [DeviceResult] = [.settled(.accepted), .settled(.unknown), .settled(.underWay(.seconds(1)))]
+        let statistics = SendStatistics(settled, of: nil)
+        #expect(statistics.answered == 0 && statistics.failed == 0)
     }
 
     @Test func questionsComeMoreAndMoreSeldomAndEnd() {
@@ -243,5 +376,16 @@ import Testing
             }
             #expect(reason.text.hasPrefix("the app's hub fails"))
         }
+    }
+}
+
+extension HubSend {
+    /// Its native form; nil = it is for templates.
+    fileprivate var payload: NativePayload? { if case .native(let payload) = self.form { payload } else { nil } }
+
+    /// The handles of its list; nil = it has none.
+    fileprivate var listed: [Recipient]? {
+        guard case .list(let list) = self.audience, case .handles(let devices) = list.devices else { return nil }
+        return devices
     }
 }

@@ -154,7 +154,7 @@ struct PipelineHarness: Sendable {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 if workers.contains(.register) {
                     let worker = RegisterWorker(
-                        hub: self.hub,
+                        hubs: AppHubs(embedded: self.hub, wire: self.wireHub),
                         store: self.store,
                         apps: self.apps,
                         broker: self.broker,

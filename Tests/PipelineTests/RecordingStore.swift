@@ -191,7 +191,7 @@ struct ScriptedFanOut: SendFanOut {
             return Advance(.done, answered: [answered], hasCommitted: true)
         case .blocked: return Advance(.blocked(claim, on: [.apns], after: .milliseconds(20)))
         case .refused: throw HubError(.refused, "test")
-        case .unavailable: throw HubError(.unavailable, "test")
+        case .unavailable: throw HubError(.unavailable(), "test")
         case .lost:
             try await Task.sleep(for: .milliseconds(100))
             return Advance(.lost)

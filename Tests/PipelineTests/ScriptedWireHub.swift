@@ -7,47 +7,59 @@ import Store
 @testable import Pipeline
 
 /// A hub over a wire that answers as it is told, and remembers what it was sent.
-final class ScriptedWireHub: WireHub, WireHubs {
+final class ScriptedWireHub: NotificationHub, WireHubs {
     private struct State {
-        var answers: [Result<String?, WireHubError>] = []
-        var outcomes: [WireOutcome] = []
-        var sends: [WireSend] = []
+        var answers: [Result<String?, HubError>] = []
+        var outcomes: [HubOutcome] = []
+        var sends: [HubSend] = []
         var losses = 0
         var isSilent = false
         var questions = 0
+        var changes = 0
     }
 
     private let state = NIOLockedValueBox(State())
 
-    var sends: [WireSend] { self.state.withLockedValue(\.sends) }
+    var sends: [HubSend] { self.state.withLockedValue(\.sends) }
 
     /// Answers in turn; behind the last one it takes everything.
-    func answer(_ answers: Result<String?, WireHubError>...) { self.state.withLockedValue { $0.answers += answers } }
+    func answer(_ answers: Result<String?, HubError>...) { self.state.withLockedValue { $0.answers += answers } }
 
     /// Says this of what it took, in turn; behind the last one nothing.
-    func tell(_ outcomes: WireOutcome...) { self.state.withLockedValue { $0.outcomes += outcomes } }
+    func tell(_ outcomes: HubOutcome...) { self.state.withLockedValue { $0.outcomes += outcomes } }
 
     /// Is not to be found, so many times.
     func lose(_ times: Int) { self.state.withLockedValue { $0.losses = times } }
 
-    /// Gives no answer to questions from now on.
+    /// Gives no answer to questions and changes from now on.
     func fallSilent() { self.state.withLockedValue { $0.isSilent = true } }
 
     /// How often it was asked what became of a send.
     var questions: Int { self.state.withLockedValue(\.questions) }
 
-    func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any WireHub {
+    func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any NotificationHub {
         let isLost = self.state.withLockedValue { state in
             defer { state.losses = max(0, state.losses - 1) }
             return state.losses > 0
         }
-        if isLost { throw HubError(.unavailable, "the file cannot be read") }
+        if isLost { throw HubError(.unavailable(), "the file cannot be read") }
         return self
     }
 
-    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? { .done }
+    /// How many changes of registrations it was asked for.
+    var changes: Int { self.state.withLockedValue(\.changes) }
 
-    func take(_ send: WireSend) async throws(WireHubError) -> String? {
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
+        let isSilent = self.state.withLockedValue { state in
+            state.changes += 1
+            return state.isSilent
+        }
+        guard isSilent else { return .done }
+        try await Task.sleep(for: .milliseconds(100))
+        throw HubError(.unknown, "the hub gave no answer")
+    }
+
+    func take(_ send: HubSend) async throws -> String? {
         let answer = self.state.withLockedValue { state in
             state.sends.append(send)
             return state.answers.isEmpty ? .success("n-\(state.sends.count)") : state.answers.removeFirst()
@@ -55,13 +67,13 @@ final class ScriptedWireHub: WireHub, WireHubs {
         return try answer.get()
     }
 
-    func outcome(of id: String) async throws(WireHubError) -> WireOutcome {
+    func outcome(of id: String, app: AppID) async throws -> HubOutcome {
         let (isSilent, outcome) = self.state.withLockedValue { state in
             state.questions += 1
             let isNext = !state.isSilent && !state.outcomes.isEmpty
-            return (state.isSilent, isNext ? state.outcomes.removeFirst() : WireOutcome.notYet)
+            return (state.isSilent, isNext ? state.outcomes.removeFirst() : HubOutcome.notYet)
         }
-        if isSilent { throw WireHubError(.unknown, "the hub gave no answer") }
+        if isSilent { throw HubError(.unknown, "the hub gave no answer") }
         return outcome
     }
 }
@@ -77,8 +89,12 @@ extension HubCallers {
 private struct NoHubCalls: HubCallStore {
     private struct NotAsked: Error {}
 
-    func beginHubCall(_ call: HubCallKey, lasting time: Duration) async throws -> HubCallStart { throw NotAsked() }
-    func endHubCall(_ call: HubCallKey, _ end: HubCallEnd) async throws { throw NotAsked() }
+    func beginHubCalls(
+        _ calls: [HubCallKey],
+        lasting time: Duration,
+        isWithdrawn: Bool
+    ) async throws -> [HubCallStart] { throw NotAsked() }
+    func endHubCalls(_ calls: [HubCallKey], _ end: HubCallEnd) async throws { throw NotAsked() }
     func takeHubCalls(limit: Int) async throws -> [AskedHubCall] { [] }
     func noteHubCall(_ call: HubCallKey, _ outcome: HubCall.Outcome?, againIn wait: Duration?) async throws {
         throw NotAsked()

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import Testing
 
@@ -49,6 +50,29 @@ import Testing
             #expect(try Handle(padded(given), pns: .web).text == Self.handle(), "\(text)")
             #expect(Handle.lookupForms(of: given).contains(Handle(stored: Self.handle())))
         }
+    }
+
+    /// The endpoint is the browser, and the keys are not: of every length, since three bytes are four characters of a handle.
+    @Test(arguments: 0..<9)
+    func anEndpointIsOneDevice(length: Int) throws {
+        let endpoint = "https://fcm.googleapis.com/" + String(repeating: "a", count: length)
+        let devices = try (0..<20).map { _ in
+            let key = P256.KeyAgreement.PrivateKey().publicKey.x963Representation
+            let secret = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+            let text = Self.handle(endpoint, key: Base64URL.encode(key), secret: Base64URL.encode(secret))
+            return try Handle(text, pns: .web)
+        }
+        let range = devices[0].sameDevice(at: .web)
+        #expect(Set(devices).count == 20)
+        #expect(Set(devices.map { $0.sameDevice(at: .web) }) == [range])
+        #expect(devices.allSatisfy { range.contains($0.text) })
+        // Endpoints that begin as this one, or that this one begins as, are others'.
+        for other in ["a", "aa", "aaa", "%22", "?"].map({ endpoint + $0 }) + [String(endpoint.dropLast())] {
+            let handle = try Handle(Self.handle(other), pns: .web)
+            #expect(!range.contains(handle.text) && !handle.sameDevice(at: .web).contains(devices[0].text), "\(other)")
+        }
+        // At other services the text alone counts.
+        #expect(devices[0].sameDevice(at: .fcm) == devices[0].text...devices[0].text)
     }
 
     /// Messages go to the endpoint from within the operator's network.
@@ -120,6 +144,18 @@ import Testing
         for wrong in ["", "*", "*.", "https://a.com", "a.com/x", "a b", "*.*.com", "a.com:99999", "u@a.com"] {
             #expect(throws: InvalidValue.self, "\(wrong)") { try WebPushHosts([wrong]) }
         }
+    }
+
+    @Test func aPlaceStandsInForAHost() throws {
+        let places = try ConnectTo(["Push.example.com=127.0.0.1:8443", "10.0.0.1=10.0.0.2"])
+        #expect(places["push.example.com"] == ConnectTo.Place(address: "127.0.0.1", port: 8443))
+        #expect(places["10.0.0.1"] == ConnectTo.Place(address: "10.0.0.2", port: 443))
+        #expect(places["example.com"] == nil)
+        let wrong = [
+            "", "=", "a.com", "a.com=", "=127.0.0.1:1", "a.com=b.com:1", "a.com=127.0.0.1:0", "a.com=127.0.0.1:1/x",
+            "a.com=127.0.0.1=1", "*.a.com=127.0.0.1:1", "a.com:443=127.0.0.1:1", "a.com=[::1]:1",
+        ]
+        for text in wrong { #expect(throws: InvalidValue.self, "\(text)") { try ConnectTo([text]) } }
     }
 
     @Test func publicAddressesAreKnown() throws {

@@ -125,6 +125,7 @@ struct WebPushAddressTests {
                     subject: web.subject
                 ),
                 hosts: try WebPushHosts(["localhost:\(port)"]),
+                connectTo: try ConnectTo([]),
                 clients: clients,
                 requestTimeout: .seconds(30),
                 metrics: SenderMetrics(pns: .web)
@@ -189,6 +190,39 @@ struct WebPushAddressTests {
         await closing.value
     }
 
+    @Test("a declared place stands in for a host, by a trusted certificate and at an address that may be connected to")
+    func standIn() async throws {
+        try await Senders.with { senders in
+            let port = try #require(try senders.simulator.urls.web.split(separator: ":").last)
+            var senders = senders
+            // Nobody listens at the endpoint itself.
+            senders.spec.web?.endpointHosts = ["push.example.com:1"]
+            senders.spec.web?.connectTo = ["push.example.com=127.0.0.1:\(port)"]
+            let real = try WebPushSubscription(handle: senders.handle(.web, 0))
+            let path = real.endpoint.url.dropFirst(real.endpoint.origin.count)
+            let named = WebPushSubscription(
+                endpoint: try WebPushEndpoint("https://push.example.com:1\(path)"),
+                publicKey: real.publicKey,
+                authenticationSecret: real.authenticationSecret
+            )
+            let arrived = try await senders.sender(.web).send(senders.batch(.web, handles: [named.handle]))
+            // The token's audience is the endpoint's, which the simulator is not.
+            #expect(arrived == [Self.foreignAudience])
+            #expect(senders.simulator.counts.web.requests == 1)
+            var undeclared = senders
+            undeclared.spec.web?.privateNetworks = []
+            let refused = try await undeclared.sender(.web).send(senders.batch(.web, handles: [named.handle]))
+            #expect(
+                refused == [.rejected(reason: "the endpoint's host has no address on the internet", status: nil)]
+            )
+            // The simulator's authority is none of the system's.
+            var untrusted = senders
+            untrusted.spec.web?.trustFile = nil
+            _ = try await untrusted.sender(.web).send(senders.batch(.web, handles: [named.handle]))
+            #expect(senders.simulator.counts.web.requests == 1)
+        }
+    }
+
     /// The name of the certificate is asked for at the pinned address: TLS must not suffer from it.
     @Test("a name is reached at its pinned address, with its own certificate")
     func pinnedName() async throws {
@@ -205,16 +239,17 @@ struct WebPushAddressTests {
             )
             let results = try await senders.sender(.web).send(senders.batch(.web, handles: [named.handle]))
             // It arrives, and the token's audience is the name, which the simulator is not.
-            let refused = DeviceResult.retry(
-                after: nil,
-                scope: .device,
-                counts: true,
-                reason: "BadJwtToken",
-                status: 403
-            )
-            #expect(results == [refused])
+            #expect(results == [Self.foreignAudience])
         }
     }
+
+    private static let foreignAudience = DeviceResult.retry(
+        after: nil,
+        scope: .device,
+        counts: true,
+        reason: "BadJwtToken",
+        status: 403
+    )
 }
 
 /// The system's lookups, which no thread can be called back from.

@@ -25,7 +25,7 @@ import Testing
             #expect(try await host.run("channels", "show", id) == ["\(id): storage latest"])
             #expect(try await host.run("channels", "show", other) == ["\(other): storage none"])
             #expect(try await host.run("channels", "delete", id) == ["\(id): deleted"])
-            let json = try await host.run("channels", "list", "--json").joined(separator: "\n")
+            let json = try await host.run("channels", "list", "--format", "json").joined(separator: "\n")
             #expect(json.filter { !$0.isWhitespace } == #"[{"id":"\#(other)"}]"#)
             let gone = await #expect(throws: CommandFailure.self) { try await host.run("channels", "show", id) }
             #expect(gone?.message.contains("400 ChannelNotRegistered") == true)

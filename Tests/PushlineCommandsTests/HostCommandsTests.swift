@@ -125,7 +125,7 @@ import Testing
             try await host.run("queues", "pause", "send", "--all-apps")
                 == ["send: paused for all apps; shop: paused on its own too"]
         )
-        let resumed = try await host.run("queues", "resume", "send", "--all-apps", "--json").joined()
+        let resumed = try await host.run("queues", "resume", "send", "--all-apps", "--format", "json").joined()
         let answer = try #require(try JSONSerialization.jsonObject(with: Data(resumed.utf8)) as? [String: Any])
         #expect(answer["allApps"] as? Bool == false)
         #expect(answer["paused"] as? Bool == true)
@@ -144,7 +144,7 @@ import Testing
             try await host.run("apps", "apply", host.path("apps.yaml"))
                 == ["default: changed", "  reserved_tags: [vip] -> [vip, staff]"]
         )
-        let shown = try await host.run("apps", "show", "--json").joined()
+        let shown = try await host.run("apps", "show", "--format", "json").joined()
         let apps = try #require(try JSONSerialization.jsonObject(with: Data(shown.utf8)) as? [String: [String: Any]])
         #expect(Set(apps.keys) == ["default", "shop"])
         #expect(apps["default"]?["reserved_tags"] as? [String] == ["vip", "staff"])
@@ -184,7 +184,9 @@ import Testing
         let host = try Host()
         try host.write("apps:\n  default: {}\n  shop: {userss: exact}\n", to: "apps.yaml")
         await #expect(throws: AppsFileError.self) { try await host.run("apps", "apply", host.path("apps.yaml")) }
-        let failure = await #expect(throws: CommandFailure.self) { try await host.run("apps", "show", "--json") }
+        let failure = await #expect(throws: CommandFailure.self) {
+            try await host.run("apps", "show", "--format", "json")
+        }
         #expect(failure?.message.contains("there is no store at \(host.path("store.sqlite"))") == true)
     }
 
@@ -297,7 +299,7 @@ import Testing
         }
         #expect(failure?.message.hasPrefix("apps.default: users is fixed once an app has registrations") == true)
         #expect(failure?.message.contains("pushline registrations export and import") == true)
-        let shown = try await host.run("apps", "show", "--json").joined()
+        let shown = try await host.run("apps", "show", "--format", "json").joined()
         #expect(shown.contains(#""users": "folded""#) || shown.contains(#""users":"folded""#))
     }
 

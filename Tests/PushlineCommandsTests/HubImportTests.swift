@@ -34,6 +34,36 @@ import Testing
         )
     }
 
+    @Test func aTemplateComesAlong() throws {
+        var template = WireTemplate(
+            body: #"{"aps":{"alert":"$(a)"}}"#,
+            name: "t",
+            headers: [.init("apns-priority", "5")]
+        )
+        template.expiry = "$(e)"
+        template.priority = ""
+        let own =
+            #""template":{"name":"t","body":"{\"aps\":{\"alert\":\"$(a)\"}}","headers":{"apns-priority":"5"},"expiry":"$(e)"}}"#
+        // The name is a tag of it.
+        let text = try self.text { ($0.template, $0.tags) = (template, ["a", "t"]) }
+        #expect(
+            text == #"{"id":"1-2-3","pns":"apns","handle":"\#(Self.token)","tags":["a","t"],\#(own)"#,
+            "\(text)"
+        )
+        // One that can be no tag is left out of them.
+        let named = try self.text {
+            $0.template = WireTemplate(body: "{}", name: "my name")
+            $0.tags = ["$InstallationId:{i}", "a", "my name"]
+        }
+        #expect(
+            named
+                == #"{"id":"1-2-3","pns":"apns","handle":"\#(Self.token)","tags":["installation:i","a"],"template":{"name":"my name","body":"{}"}}"#
+        )
+        let line = try self.line { $0.template = WireTemplate(body: "{}") }.get()
+        #expect(line.template == "")
+        #expect(try self.line().get().template == nil)
+    }
+
     @Test func onlyAnEndThatIsOneIsKept() throws {
         for text in ["9999-12-31T23:59:59.999", "9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.9999999Z", "soon"] {
             #expect(try !self.text { $0.expirationTime = text }.contains("expires"))
@@ -47,7 +77,6 @@ import Testing
     }
 
     @Test func whatCannotBeDeliveredIsLeftOut() {
-        #expect(self.skip { $0.template = WireTemplate(body: "{}") } == .template)
         #expect(self.skip { $0.id = nil } == .unreadable)
         #expect(self.skip { $0 = WireRegistration(platform: .adm, id: "1", handle: ["x"]) } == .platform("adm"))
         #expect(
@@ -64,7 +93,7 @@ import Testing
         var progress = HubImportProgress(from: "h/a", to: "u default")
         progress.continuation = "token"
         progress.skip(.platform("adm"), 2)
-        progress.skip(.template)
+        progress.skip(.expired)
         try file.write(progress)
         #expect(try file.read(from: "h/a", to: "u default") == progress)
         for (from, to) in [("h/b", "u default"), ("h/a", "u shop")] {

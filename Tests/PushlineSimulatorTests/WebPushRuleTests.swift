@@ -182,6 +182,48 @@ import Testing
         }
     }
 
+    // MARK: The examples of RFC 8188, which know their key without a browser
+
+    private static func bytes(_ text: String) throws -> [UInt8] { try #require(Base64URL.decode(text)) }
+
+    /// Section 3.1: one record, and a key without an id.
+    @Test func theFirstExampleOfTheCodingIsRead() throws {
+        let body = try Self.bytes("I1BsxtFttlv3u_Oo94xnmwAAEAAA-NAVub2qFgBEuQKRapoZu-IxkIva3MEB1PD-ly8Thjg")
+        let key = SymmetricKey(data: try Self.bytes("yqdlZ-tYemfogSmv7Ws5PQ"))
+        let content = try #require(EncryptedContent(body))
+        #expect(content.keyID.isEmpty)
+        #expect(content.open(with: key) == Array("I am the walrus".utf8))
+        #expect(content.open(with: SymmetricKey(data: [UInt8](repeating: 0, count: 16))) == nil)
+        for index in [0, body.count - 17, body.count - 1] {
+            var wrong = body
+            wrong[index] ^= 1
+            #expect(EncryptedContent(wrong)?.open(with: key) == nil, "\(index)")
+        }
+    }
+
+    /// Section 3.2: two records of 25 bytes, and a key called `a1`.
+    ///
+    /// A push is one record, so the whole is refused; the first alone is read as far as its end, which says that another follows, and the
+    /// second is none without the first.
+    @Test func theSecondExampleOfTheCodingIsRefusedForItsRecords() throws {
+        let body = try Self.bytes(
+            "uNCkWiNYzKTnBN9ji3-qWAAAABkCYTHOG8chz_gnvgOqdGYovxyjuqRyJFjEDyoF1Fvkj6hQPdPHI51OEUKEpgz3SsLWIqS_uA"
+        )
+        let key = SymmetricKey(data: try Self.bytes("BO3ZVPxUlnLORbVGMpbT1Q"))
+        let head = 16 + 4 + 1 + 2
+        #expect(body.count == head + 25 + 25)
+        #expect(EncryptedContent(body) == nil)
+        let first = try #require(EncryptedContent(Array(body[..<(head + 25)])))
+        #expect(Array(first.keyID) == Array("a1".utf8))
+        #expect(first.padded(with: key).map(Array.init) == Array("I am th".utf8) + [1, 0])
+        #expect(first.open(with: key) == nil)
+        let second = try #require(EncryptedContent(Array(body[..<head] + body[(head + 25)...])))
+        #expect(second.padded(with: key) == nil)
+        // Nor by way of a request: the id is no key of a sender.
+        let headers = ["ttl": "60", "content-encoding": "aes128gcm"]
+        #expect(self.check(try self.authorization(), headers, body: body) == "400 BadWebPushRequest")
+    }
+
     @Test func browsersKeepTheirKeys() throws {
         let again = try #require(SimulatedBrowsers(self.keys).browser("ann", at: "https://127.0.0.1:8443/web/"))
         #expect(again.handle == self.browser.handle)

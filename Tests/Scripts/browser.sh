@@ -12,6 +12,7 @@ ENV_FILE="$ROOT/.pushline/quickstart.env"
 # shellcheck source=Tests/Scripts/demonstration.sh
 . "$ROOT/Tests/Scripts/demonstration.sh"
 
+: >"$LOG"
 demonstration_start
 rm -rf "$WORK"
 mkdir -p "$WORK/images"

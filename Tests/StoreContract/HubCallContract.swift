@@ -33,7 +33,7 @@ struct HubCallContract {
     }
 
     private func begin(_ call: HubCallKey) async throws -> HubCallStart {
-        try await self.store.beginHubCall(call, lasting: Self.time)
+        try await self.store.beginHubCalls([call], lasting: Self.time, isWithdrawn: false)[0]
     }
 
     private func shown(_ call: HubCallKey) async throws -> HubCall? {
@@ -46,7 +46,7 @@ struct HubCallContract {
         let call = try await self.call()
         #expect(try await self.begin(call) == .begun)
         #expect(try await self.shown(call)?.state == .submitting)
-        try await self.store.endHubCall(call, .taken(id: "n-1"))
+        try await self.store.endHubCalls([call], .taken(id: "n-1"))
         #expect(try await self.begin(call) == .taken)
         let shown = try #require(try await self.shown(call))
         #expect(shown == HubCall(key: call, state: .taken, id: "n-1", outcome: nil))
@@ -56,7 +56,14 @@ struct HubCallContract {
         let call = try await self.call()
         #expect(try await self.begin(call) == .begun)
         // Another process, while the first may be at it.
-        guard case .underWay(let left) = try await self.fixture.another().beginHubCall(call, lasting: Self.time) else {
+        let another = try await self.fixture.another()
+        guard
+            case .underWay(let left) = try await another.beginHubCalls(
+                [call],
+                lasting: Self.time,
+                isWithdrawn: false
+            )[0]
+        else {
             throw Unexpected("begun twice")
         }
         #expect(left > .zero && left <= Self.time)
@@ -64,7 +71,7 @@ struct HubCallContract {
         #expect(try await self.shown(call)?.state == .unknown)
         #expect(try await self.begin(call) == .unknown)
         // The first one was slow, and not dead: the outcome stands by now.
-        try await self.store.endHubCall(call, .taken(id: "late"))
+        try await self.store.endHubCalls([call], .taken(id: "late"))
         #expect(try await self.begin(call) == .unknown)
         #expect(try await self.shown(call) == HubCall(key: call, state: .unknown, id: nil, outcome: nil))
     }
@@ -73,18 +80,45 @@ struct HubCallContract {
         let call = try await self.call()
         for _ in 0..<3 {
             #expect(try await self.begin(call) == .begun)
-            try await self.store.endHubCall(call, .notTaken)
+            try await self.store.endHubCalls([call], .notTaken)
             #expect(try await self.shown(call)?.state == .waiting)
         }
         #expect(try await self.begin(call) == .begun)
-        try await self.store.endHubCall(call, .unknown)
+        try await self.store.endHubCalls([call], .unknown)
         #expect(try await self.begin(call) == .unknown)
+    }
+
+    @Test func aCallThatIsWithdrawnIsOnlyLookedUp() async throws {
+        let call = try await self.call()
+        func look() async throws -> HubCallStart {
+            try await self.store.beginHubCalls([call], lasting: Self.time, isWithdrawn: true)[0]
+        }
+        #expect(try await look() == .withdrawn)
+        #expect(try await self.shown(call) == nil)
+        #expect(try await self.begin(call) == .begun)
+        #expect(try await look() == .underWay(Self.time))
+        try await self.store.endHubCalls([call], .notTaken)
+        #expect(try await look() == .withdrawn)
+        #expect(try await self.begin(call) == .begun)
+        try await self.store.endHubCalls([call], .taken(id: nil))
+        #expect(try await look() == .taken)
+    }
+
+    @Test func theFirstOfTheHandlesThatWentTogetherIsAskedAbout() async throws {
+        let first = try await self.call()
+        let second = HubCallKey(job: first.job, pns: first.pns, number: first.number + 1)
+        let starts = try await self.store.beginHubCalls([first, second], lasting: Self.time, isWithdrawn: false)
+        #expect(starts == [.begun, .begun])
+        try await self.store.endHubCalls([first, second], .taken(id: "n-1"))
+        self.scenario.time.advance(.seconds(2))
+        #expect(try await self.store.takeHubCalls(limit: 10).map(\.key) == [first])
+        #expect(try await self.store.hubCalls(of: first.job, app: .default, limit: 10).map(\.id) == ["n-1", "n-1"])
     }
 
     @Test func ofARefusedCallNothingIsAsked() async throws {
         let call = try await self.call()
         _ = try await self.begin(call)
-        try await self.store.endHubCall(call, .refused)
+        try await self.store.endHubCalls([call], .refused)
         self.scenario.time.advance(.seconds(3600))
         #expect(try await self.store.takeHubCalls(limit: 10) == [])
         #expect(try await self.shown(call)?.state == .refused)
@@ -98,7 +132,7 @@ struct HubCallContract {
     @Test func whatBecameOfACallIsAskedByOneAtATimeAndUntilNoMore() async throws {
         let call = try await self.call()
         _ = try await self.begin(call)
-        try await self.store.endHubCall(call, .taken(id: "n-1"))
+        try await self.store.endHubCalls([call], .taken(id: "n-1"))
         #expect(try await self.store.takeHubCalls(limit: 10) == [])
         self.scenario.time.advance(.seconds(2))
         #expect(
@@ -124,7 +158,7 @@ struct HubCallContract {
     @Test func aCallGoesWithItsJob() async throws {
         let call = try await self.call()
         _ = try await self.begin(call)
-        try await self.store.endHubCall(call, .taken(id: nil))
+        try await self.store.endHubCalls([call], .taken(id: nil))
         _ = try await self.store.cancel(call.job, app: .default)
         self.scenario.time.advance(.seconds(7200))
         _ = try await self.store.perform(.expireJobs, limit: 10)

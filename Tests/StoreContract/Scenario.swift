@@ -140,6 +140,16 @@ package struct Scenario: Sendable {
         return id
     }
 
+    /// A handle of a browser's endpoint, each time with other keys.
+    package func browser(_ name: String) throws -> String {
+        let subscription = WebPushSubscription(
+            endpoint: try WebPushEndpoint("https://push.example.com/" + name),
+            publicKey: (0..<65).map { $0 == 0 ? 4 : UInt8.random(in: .min ... .max) },
+            authenticationSecret: (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+        )
+        return subscription.handle
+    }
+
     package func upsert(
         _ id: RegistrationID,
         user: String?,

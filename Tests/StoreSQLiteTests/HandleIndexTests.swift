@@ -25,11 +25,14 @@ struct HandleIndexTests {
 
     @Test func aDigestCoversAppServiceAndHandle() throws {
         let digest = try HandleDigest(key: Array(0..<16))
-        let whole = digest.hash([1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0] + Array("abcdefghi".utf8))
+        let service = UInt8(PushService.fcm.number)
+        let whole = digest.hash([1, 0, 0, 0, 0, 0, 0, 0, service, 0, 0, 0, 0, 0, 0, 0] + Array("abcdefghi".utf8))
         let handle = Handle(stored: "abcdefghi")
-        #expect(digest.number(of: handle, 2, app: 1) == Int64(bitPattern: whole))
-        #expect(digest.number(of: handle, 1, app: 1) != digest.number(of: handle, 2, app: 1))
-        #expect(digest.number(of: handle, 2, app: 2) != digest.number(of: handle, 2, app: 1))
+        let number = digest.number(of: handle, .fcm, .native, app: 1)
+        #expect(number == Int64(bitPattern: whole))
+        #expect(digest.number(of: handle, .apns, .native, app: 1) != number)
+        #expect(digest.number(of: handle, .fcm, .template, app: 1) != number)
+        #expect(digest.number(of: handle, .fcm, .native, app: 2) != number)
         #expect(throws: StoreError.self) { try HandleDigest(key: Array(0..<15)) }
     }
 
@@ -176,6 +179,33 @@ struct HandleIndexTests {
         _ keep: TemporaryStore
     ) async throws -> [String] {
         try await keep.store.importRegistrations(rows, app: .default, sequence: sequence).map { "\($0)" }
+    }
+
+    // MARK: Handles of one device
+
+    /// A browser's two handles share a number by what they are, and another's here by chance: which is whose, the texts decide.
+    @Test(arguments: [0, .max] as [UInt64])
+    func aDeviceOfTwoHandlesIsOne(digestMask: UInt64) async throws {
+        let keep = try TemporaryStore(digestMask: digestMask)
+        let scenario = keep.scenario
+        let (old, new) = (try scenario.browser("a"), try scenario.browser("a"))
+        let id = try await scenario.register(user: "ann", handle: old, pns: .web)
+        let other = try await scenario.register(user: "ann", handle: try scenario.browser("ab"), pns: .web)
+        #expect(try await scenario.register(user: "ann", handle: new, pns: .web) == id)
+        #expect(id != other)
+        #expect(try await self.positions(keep).count == 2)
+        #expect(try await keep.store.checkFile() == [])
+        // What no change of the store's does: the other gets a handle of the first's device.
+        try await keep.store.pool.writeWithoutTransaction {
+            try $0.execute(sql: "UPDATE registration SET handle = ? WHERE id = ?", arguments: [old, other.text])
+            try $0.execute(
+                sql: """
+                    UPDATE handle_index SET position = 1, digest = (SELECT digest FROM handle_index WHERE row = 1) WHERE row = 2
+                    """
+            )
+        }
+        let faults = try await keep.store.checkFile()
+        #expect(faults == ["registration \(other): it has the same handle as \(id)"])
     }
 
     // MARK: The check

@@ -37,60 +37,72 @@ export async function call(method, path, body) {
   return answer;
 }
 
-/** A browser has six connections a host over HTTP/1.1, for all of its tabs: every stream takes one for as long as its job runs. */
-const maximumStreams = 2;
-const streams = new Set();
-/** Changes when whoever watched has gone. */
-let watcher = {};
-
-/** Tells of each change of a job until it is final; whatever happens to the connection. */
-export const watch = (id, tell) => follow(id, tell, watcher);
+/**
+ * A browser has six connections a host over HTTP/1.1, for all of its tabs, and a stream takes one for as long as its job runs: so there are
+ * two places for streams, which are locks of the browser's and not of one tab's. They are free again when their tab is gone.
+ */
+const places = ["pushline.stream.1", "pushline.stream.2"];
+let watching = new AbortController();
 
 /** Nobody watches any job any more. */
 export function unwatch() {
-  for (const stream of streams) stream.close();
-  streams.clear();
-  watcher = {};
+  watching.abort();
+  watching = new AbortController();
 }
 
-/** By its events where a stream is free; else it is looked at, until one is. */
-function follow(id, tell, owner) {
-  if (owner !== watcher) return;
-  const lookSoon = () => setTimeout(look, 2000, id, tell, owner);
-  if (streams.size >= maximumStreams) {
-    lookSoon();
-    return;
+/** Tells of each change of a job until it is final, whatever happens to the connection: by its events where a place is free, else by looks. */
+export async function watch(id, tell) {
+  const { signal } = watching;
+  const path = `jobs/${encodeURIComponent(id)}`;
+  let isOver = false;
+  const told = (job, error) => {
+    if (isOver || signal.aborted) return;
+    isOver = job === undefined || job.isFinal;
+    tell(job, error);
+  };
+  while (!isOver && !signal.aborted) {
+    await inPlace(() => listen(path, told, signal));
+    if (!isOver && !signal.aborted) await look(path, told);
+    if (!isOver) await new Promise((resolve) => setTimeout(resolve, 2000));
   }
-  const stream = new EventSource(url(`jobs/${encodeURIComponent(id)}/events`));
-  streams.add(stream);
-  stream.addEventListener("job", (event) => {
-    const job = JSON.parse(event.data);
-    if (job.isFinal) {
+}
+
+/** Does the work in a place, where one is free. */
+async function inPlace(work) {
+  for (const place of places) {
+    const isTaken = await navigator.locks?.request(place, { ifAvailable: true }, async (lock) => {
+      if (lock) await work();
+      return lock !== null;
+    });
+    if (isTaken) return;
+  }
+}
+
+/** Listens until the job is final, or there is no stream to be had. */
+function listen(path, tell, signal) {
+  return new Promise((resolve) => {
+    const stream = new EventSource(url(`${path}/events`));
+    const end = () => {
       stream.close();
-      streams.delete(stream);
-    }
-    tell(job);
-  });
-  stream.addEventListener("error", () => {
+      resolve();
+    };
+    if (signal.aborted) return end();
+    signal.addEventListener("abort", end);
+    stream.addEventListener("job", (event) => {
+      const job = JSON.parse(event.data);
+      tell(job);
+      if (job.isFinal) end();
+    });
     // A browser comes again by itself after a cut, and not after an answer such as 503.
-    if (stream.readyState !== EventSource.CLOSED) return;
-    // Closed at the job's end or by `unwatch`, it is no longer one of them.
-    if (streams.delete(stream)) lookSoon();
+    stream.addEventListener("error", () => { if (stream.readyState === EventSource.CLOSED) resolve(); });
   });
 }
 
-async function look(id, tell, owner) {
-  if (owner !== watcher) return;
+async function look(path, tell) {
   try {
-    const job = await (await call("GET", `jobs/${encodeURIComponent(id)}`)).json();
-    if (owner !== watcher) return;
-    tell(job);
-    if (job.isFinal) return;
+    tell(await (await call("GET", path)).json());
   } catch (error) {
-    if ([401, 403, 404].includes(error.status)) {
-      if (owner === watcher) tell(undefined, error);
-      return;
-    }
+    // Else it may be better at the next look.
+    if ([401, 403, 404].includes(error.status)) tell(undefined, error);
   }
-  follow(id, tell, owner);
 }

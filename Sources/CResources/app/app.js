@@ -51,8 +51,9 @@ async function step(work) {
   try {
     await work();
   } catch (error) {
-    if (error.status === 401) page.user = null;
-    results.append("results", text("failed", { reason: error.message }), "bad");
+    const isEnded = error.status === 401 && page.user !== null;
+    if (isEnded) await leave();
+    results.append("results", isEnded ? text("sessionEnded") : text("failed", { reason: error.message }), "bad");
   } finally {
     page.isBusy = false;
     update();
@@ -81,6 +82,15 @@ async function register() {
     }
   }
 }
+
+/** What a call says where the session has ended. */
+const ended = Object.assign(new Error("401"), { status: 401 });
+
+/** The other tabs with this page: who leaves one of them leaves all. */
+const others = new BroadcastChannel("pushline.left");
+others.addEventListener("message", ({ data }) => {
+  if (page.user !== null && data === api.configuration.app) step(() => Promise.reject(ended));
+});
 
 /** Ends the wait for the subscription. */
 let goOn = () => {};
@@ -125,28 +135,33 @@ async function unregister() {
   localStorage.removeItem(idKey());
 }
 
-/** What came for this user, comes for them or was written by them must not be shown to the next one. */
+/** What comes for this user must not reach the next one. */
 async function logOut() {
-  let failure;
-  try {
-    await unregister();
-  } catch (error) {
-    // It is told below: the session must end all the same.
-    failure = error;
-  }
+  const failures = [];
+  // What fails is told below: the session must end all the same.
+  const attempt = (work) => work().catch((error) => failures.push(error));
+  await attempt(unregister);
+  // The server may go on sending; what it sends finds nobody, and then the registration goes too.
+  if (failures.length > 0) await attempt(letGo);
   try {
     await api.call("DELETE", "session");
   } catch (error) {
     // It has ended by itself.
     if (error.status !== 401) throw error;
   }
-  page.user = null;
-  await forget();
-  if (failure) throw failure;
+  await leave();
+  others.postMessage(api.configuration.app);
+  if (failures.length > 0) throw failures[0];
 }
 
-/** Leaves the screen as it was before anybody signed in. */
-async function forget() {
+async function letGo() {
+  await push.unsubscribe();
+  Object.assign(page, { device: "asking", handle: null });
+}
+
+/** The session is over: the screen is as it was before anybody signed in, for what came for this user or was written by them is theirs. */
+async function leave() {
+  page.user = null;
   api.unwatch();
   viewer.clear();
   for (const list of ["results", "received"]) results.clear(list);
@@ -164,13 +179,14 @@ async function post(name, path, body) {
     entry.line.dataset.job = job;
     entry.show(`${name}: ${text("state.queued")}`);
     api.watch(job, (job, error) => {
+      if (error?.status === 401) return step(() => Promise.reject(error));
       const [words, kind] = job ? results.state(job) : [text("failed", { reason: error.message }), "bad"];
       if (job?.isFinal) entry.line.dataset.final = job.state;
       entry.show(`${name}: ${words}`, kind);
     });
   } catch (error) {
+    if (error.status === 401) throw error;
     entry.show(`${name}: ${text("failed", { reason: error.message })}`, "bad");
-    if (error.status === 401) page.user = null;
   }
 }
 
@@ -185,14 +201,20 @@ async function send() {
 
 const sendPicture = () => post(text("sendPicture"), "notifications", { platforms: ["web"] });
 
+/** A notification's content, for its addressee. */
+const show = (id) => step(() => viewer.show(id));
+
+/** What a service worker tells. */
 function receive({ data }) {
-  if (data.open) viewer.show(data.open.id);
-  if (!data.received) return;
+  if (data.isRenewed) subscribe();
+  if (data.open) show(data.open.id);
+  // What comes after the session's end is in the browser's own notification alone.
+  if (!data.received || page.user === null) return;
   const { line } = results.append("received", data.received.message);
   if (!data.received.id) return;
   const more = document.createElement("button");
   Object.assign(more, { type: "button", className: "quiet", textContent: text("more") });
-  more.addEventListener("click", () => viewer.show(data.received.id));
+  more.addEventListener("click", () => show(data.received.id));
   line.append(more);
 }
 
@@ -241,7 +263,7 @@ async function start() {
   navigator.serviceWorker?.startMessages();
   await step(resume);
   const wanted = location.hash.match(/^#notification=(\d+)$/);
-  if (wanted) viewer.show(wanted[1]);
+  if (wanted) await show(wanted[1]);
   document.documentElement.dataset.ready = "yes";
 }
 

@@ -43,6 +43,13 @@ export async function subscribe() {
   return inTime(handle());
 }
 
+/** The address that the browser gave out leads nowhere from now on: whoever sends there is told that it is gone. */
+export async function unsubscribe() {
+  const registration = await navigator.serviceWorker?.getRegistration();
+  const subscription = await registration?.pushManager.getSubscription();
+  if (subscription) await inTime(subscription.unsubscribe());
+}
+
 /** In the one spelling that the server gives a subscription too. */
 async function handle() {
   const { pushManager } = await worker();

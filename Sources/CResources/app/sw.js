@@ -8,6 +8,8 @@ const language = parameters.get("language") ?? "en";
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 self.addEventListener("push", (event) => event.waitUntil(receive(event.data)));
+// Registered by a page, which has the id; when one is opened, if none is now.
+self.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(tell({ isRenewed: true })));
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
   event.waitUntil(open(event.notification.data));
@@ -34,7 +36,7 @@ async function receive(data) {
   const isRich = Number.isInteger(id) && id > 0;
   const received = { message: String(push.message ?? push.richMessage ?? "") };
   if (isRich) Object.assign(received, await fetched(id, push, words));
-  for (const page of await pages()) page.postMessage({ received });
+  await tell({ received });
   await self.registration.showNotification("Pushline", {
     body: received.message,
     icon: "icon-192.png",
@@ -48,6 +50,10 @@ async function pages() {
   const { scope } = self.registration;
   const isOurs = ({ url }) => url.startsWith(scope) && !url.slice(scope.length).split(/[?#]/)[0].includes("/");
   return (await self.clients.matchAll({ type: "window", includeUncontrolled: true })).filter(isOurs);
+}
+
+async function tell(message) {
+  for (const page of await pages()) page.postMessage(message);
 }
 
 /** A rich push brings an id alone; who is not its addressee does not get the content. */

@@ -29,6 +29,7 @@ function words(content, id) {
   return content;
 }
 
+/** Shows what it is, or why it cannot be shown; throws where nobody is signed in. */
 export async function show(id) {
   clear();
   let title = "text";
@@ -48,6 +49,7 @@ export async function show(id) {
       Object.assign(seen("viewer-file"), { href: shown, download: `notification-${id}`, hidden: false });
     }
   } catch (error) {
+    if (error.status === 401) throw error;
     Object.assign(seen("viewer-text"), { textContent: text("failed", { reason: error.message }), hidden: false });
   }
   seen("viewer-title").textContent = text(title);

@@ -1,9 +1,10 @@
+import Payloads
 import PushModel
 import Store
 
-/// A registration as a line of NDJSON has it, for import and export alike.
+/// A registration as a line of NDJSON has it, for import and export alike; an export has none for templates.
 struct ImportLine {
-    static let members = ["id", "pns", "handle", "credential", "user", "tags", "expires"]
+    static let members = ["id", "pns", "handle", "credential", "user", "tags", "expires", "template"]
 
     let spec: AppSpec
     let now: Timestamp
@@ -57,7 +58,8 @@ struct ImportLine {
             credential: credential,
             user: user,
             tags: tags,
-            expires: try self.expires(members)
+            expires: try self.expires(members),
+            template: try members["template"].map { try Self.template($0, for: pns) }
         )
     }
 
@@ -97,6 +99,28 @@ struct ImportLine {
         }
         guard time > self.now else { throw InvalidValue(member: "expires", "is over already") }
         return time
+    }
+
+    /// A template of another hub's.
+    private static func template(_ value: JSONValue, for pns: PushService) throws -> DeviceTemplate {
+        let members = try StrictMembers(
+            value,
+            path: "template",
+            known: ["name", "body", "headers", "expiry", "priority"]
+        )
+        let name = try members.string("name") ?? ""
+        guard name.utf8.count <= DeviceTemplate.longestName else {
+            throw members.fault("name", "must have at most \(DeviceTemplate.longestName) bytes")
+        }
+        let headers = try members.texts("headers").sorted { $0.key < $1.key }
+        let content = DeviceTemplate.Content(
+            body: try members.requiredString("body"),
+            headers: headers.map { NativePayload.Header($0.key, $0.value) },
+            expiry: try members.string("expiry"),
+            priority: try members.string("priority")
+        )
+        try Self.named("template") { try TemplatePayload.check(content, for: pns) }
+        return DeviceTemplate(name: name, content: content)
     }
 
     private static func named<Value>(_ member: String, _ make: () throws -> Value) throws -> Value {

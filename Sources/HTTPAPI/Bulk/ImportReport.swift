@@ -41,6 +41,8 @@ struct ImportReport: Sendable {
                         fault: InvalidValue(member: "id", "was deleted and cannot be used again")
                     )
                 )
+            case .refused(let reason):
+                faults.append(Fault(line: line, fault: InvalidValue(member: "template", reason)))
             }
         }
         self.failed += faults.count

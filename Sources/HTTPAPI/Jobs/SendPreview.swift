@@ -56,7 +56,7 @@ struct SendPreview {
         let headers = PushHeaders(
             payload,
             priority: self.priority,
-            keepUntil: self.send.keepUntil(begins: self.begins, for: payload.kind.pns),
+            keepUntil: self.send.keepUntil(payload, begins: self.begins),
             collapse: self.send.collapse(for: payload.kind.pns),
             now: self.begins
         )

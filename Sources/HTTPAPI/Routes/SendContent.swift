@@ -98,7 +98,7 @@ struct SendContent {
             var values: [JSONValue.Member] = []
             for each in given { values.append(try each.member.read(each.value)) }
             let members = MessageMembers(values)
-            if let members { try MessageMember.check(members) }
+            if let members { try MessageRule.check(members) }
             return members
         } catch {
             throw Problem.invalid([error])

@@ -4,7 +4,7 @@ import PushModel
 // The member `liveActivity` of a send.
 extension SendContent {
     /// Its members, and what they are called in `aps`.
-    private static let ofLiveActivity: KeyValuePairs = [
+    static let ofLiveActivity: KeyValuePairs = [
         "timestamp": "timestamp", "event": "event", "contentState": "content-state", "staleDate": "stale-date",
         "dismissalDate": "dismissal-date", "relevanceScore": "relevance-score", "alert": "alert",
         "attributesType": "attributes-type", "attributes": "attributes", "inputPushToken": "input-push-token",

@@ -235,8 +235,9 @@ struct SendTarget {
 
 /// The body of `POST /api/sends`.
 struct SendBody {
-    static let members =
-        SendContent.members + ["to", "platforms", "priority", "ttl", "collapse", "at", "label", "dryRun"]
+    static let members = SendContent.members + ["to", "platforms"] + Self.options
+    /// How it goes out, whatever it says.
+    static let options = ["priority", "ttl", "collapse", "at", "label", "dryRun"]
 
     let target: SendTarget
     let content: SendContent

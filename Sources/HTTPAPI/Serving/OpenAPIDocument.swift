@@ -29,6 +29,16 @@ enum OpenAPIDocument {
         "native has one of": ServiceFormat.all.map(Self.alternative).joined(separator: ", "),
         "forms in native": ServiceFormat.all.map(Self.form).joined(separator: Self.lineOfProperties),
         "members of a message": Self.message.joined(separator: Self.lineOfProperties),
+        "rules of a message": MessageRule.schemas(of: nil).map { "- \($0)" }.joined(separator: Self.lineOfProperties),
+        "no member of a message": Self.none(SendContent.members.filter { $0 != "liveActivity" }),
+        "no neutral member of a message": Self.none(MessageMember.members(of: nil).map(\.name)),
+        "nothing of services": SendContent.ownMembers.map {
+            "\($0): {type: [object, \"null\"], additionalProperties: {type: \"null\"}}"
+        }.joined(separator: Self.lineOfProperties),
+        "options of a send": Self.options(["to"] + SendBody.options).joined(separator: Self.lineOfProperties),
+        "options of a Live Activity": Self.options(SendBody.options).joined(separator: Self.lineOfProperties),
+        "options of a broadcast": Self.options(SendBody.options.filter { $0 != "collapse" })
+            .joined(separator: Self.lineOfProperties),
         "counted names of a message": SendContent.others.map { "\($0): {}" }.joined(separator: Self.lineOfProperties),
         "reserved names of data": ServiceFormat.all.compactMap(\.reservedNames).joined(separator: "|"),
     ]
@@ -52,6 +62,16 @@ enum OpenAPIDocument {
         return "{required: [\(name)], properties: {\(name): {type: object}}}"
     }
 
+    /// Properties of which none is given.
+    private static func none(_ names: [String]) -> String {
+        names.map { "\($0): {type: \"null\"}" }.joined(separator: Self.lineOfProperties)
+    }
+
+    /// What every send may have, as it is written for a message.
+    private static func options(_ names: [String]) -> [String] {
+        names.map { "\($0): {$ref: \"#/components/schemas/SendOfMessage/properties/\($0)\"}" }
+    }
+
     /// The end of a line, and the beginning of the next one among the file's properties of a schema.
     private static let lineOfProperties = "\n        "
 
@@ -71,9 +91,15 @@ enum OpenAPIDocument {
                 [
                     "\(format.service.rawValue):", "  type: [object, \"null\"]", "  additionalProperties: false",
                     "  description: What \(format.service.descriptor.title) alone takes. For the roles sender and operator.",
-                    "  properties:",
-                ] + lines(format.service).map { "    \($0)" }
+                ] + Self.rules(of: format.service) + ["  properties:"]
+                    + lines(format.service).map { "    \($0)" }
             }
+    }
+
+    /// What its members need or exclude of each other.
+    private static func rules(of pns: PushService) -> [String] {
+        let schemas = MessageRule.schemas(of: pns)
+        return schemas.isEmpty ? [] : ["  allOf:"] + schemas.map { "    - \($0)" }
     }
 
     /// The regular expression of some words in any letter case.

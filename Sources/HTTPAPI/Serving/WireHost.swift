@@ -7,7 +7,7 @@ package import ServiceLifecycle
 package import Store
 
 /// What the API shares with another wire to the same apps: the limits of callers, bodies, jobs, errors and metrics.
-package struct WireHost: Sendable {
+package struct WireHost: JobTaker {
     /// Run these as long as the server serves; they are to be shut down after it.
     package let services: [any Service]
     private let configuration: APIConfiguration
@@ -121,9 +121,12 @@ package struct WireHost: Sendable {
     ///   - wait: The longest wait; zero = none.
     /// - Returns: The job, or that of the request which this one repeats.
     /// - Throws: What ``refusal(of:request:route:)`` has words for.
-    package func take(_ job: NewJob, wait: Duration = .zero) async throws -> Job {
+    package func take(_ job: NewJob, wait: Duration) async throws -> Job {
         try await self.intake.take(job, wait: wait).job
     }
+
+    /// Accepts a job; see ``take(_:wait:)``.
+    package func take(_ job: NewJob) async throws -> JobID { try await self.take(job, wait: .zero).id }
 
     /// How long a change of a registration is waited for.
     package var registerWait: Duration { self.configuration.classicWait }

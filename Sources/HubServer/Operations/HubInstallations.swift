@@ -11,7 +11,8 @@ struct HubInstallations: Sendable {
     let store: any ResultStore
 
     func put(_ id: String, _ request: HubRequest) async throws -> Response {
-        try await self.save(WireInstallation(reading: request.body, id: id), request)
+        _ = try await self.save(WireInstallation(reading: request.body, id: id), request)
+        return .wire()
     }
 
     func read(_ id: String, _ request: HubRequest) async throws -> Response {
@@ -22,17 +23,35 @@ struct HubInstallations: Sendable {
 
     func patch(_ id: String, _ request: HubRequest) async throws -> Response {
         let patch = try InstallationPatch(reading: request.body)
+        for attempt in 1...Self.mostPatches {
+            if try await self.apply(patch, to: id, request) { return .wire() }
+            // Another change came between: this one is made again, of what there is now.
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...(20 << attempt))))
+        }
+        throw WireHost.Refusal(
+            .serviceUnavailable,
+            "the installation is being changed by others; repeating the change is safe",
+            retryAfter: 1
+        )
+    }
+
+    /// So often a change is tried where others come between.
+    private static let mostPatches = 6
+
+    /// - Returns: Whether it is done: false where another change came between.
+    private func apply(_ patch: InstallationPatch, to id: String, _ request: HubRequest) async throws -> Bool {
         let found = try await self.find(id, request)
         guard var wire = Self.wire(found) else { throw Self.missing }
-        // In one step, so that two of them at a time lose nothing; but tags are those of the templates too.
+        // In one step, so that nothing is read before; but tags are those of the templates too.
         if found.count == 1, let tags = patch.tagsAlone, let change = try Self.change(tags, request) {
-            guard try await self.changes.make(.patch(found[0].id, change), request) != .notFound else {
-                throw Self.missing
+            switch try await self.changes.make(.patch(found[0].id, change), request) {
+            case .done: return true
+            case .notFound, .gone: throw Self.missing
+            case .superseded, .issued, .refused: return false
             }
-            return .wire()
         }
         try patch.apply(to: &wire)
-        return try await self.save(wire, kept: found.flatMap(\.tags), request)
+        return try await self.save(wire, from: found, request)
     }
 
     /// 204 whether it was there or not.
@@ -75,7 +94,20 @@ struct HubInstallations: Sendable {
         do { return try WireTags.tag(ofInstallation: id) } catch { throw error.named("installationId") }
     }
 
-    private func save(_ wire: WireInstallation, kept: [Tag] = [], _ request: HubRequest) async throws -> Response {
+    /// Makes it so.
+    ///
+    /// - Parameters:
+    ///   - wire: The installation.
+    ///   - found: What it was made of; nil = it replaces whatever there is.
+    ///   - request: The request.
+    /// - Returns: Whether it is done: false where another change came between.
+    /// - Throws: ``WireHost/Refusal``, or `InvalidValue` that names the member.
+    private func save(
+        _ wire: WireInstallation,
+        from found: [Registration]? = nil,
+        _ request: HubRequest
+    ) async throws -> Bool {
+        let kept = found?.flatMap(\.tags) ?? []
         guard let pns = wire.platform.service else {
             throw WireHost.Refusal(
                 .badRequest,
@@ -123,9 +155,12 @@ struct HubInstallations: Sendable {
                 throw error.named(error.member.isEmpty ? place : "\(place).\(error.member)")
             }
         }
-        switch try await self.changes.make(.install(.init(tag: system, parts: parts)), request) {
+        let base = found?.map(RegisterRequest.Installation.Base.init)
+        switch try await self.changes.make(.install(.init(tag: system, parts: parts, base: base)), request) {
         case .gone: throw WireHost.Refusal(.gone, "the installation was deleted meanwhile; put it again")
-        case .done, .superseded, .issued, .notFound, .refused: return .wire()
+        // Of what replaces whatever there is, a later change has done so already.
+        case .superseded: return found == nil
+        case .done, .issued, .notFound, .refused: return true
         }
     }
 

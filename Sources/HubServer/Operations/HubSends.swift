@@ -1,6 +1,7 @@
 import Crypto
 import HTTPAPI
 import HTTPTypes
+import Hub
 import HubWire
 import Hummingbird
 import Payloads
@@ -9,8 +10,9 @@ import Store
 
 /// Sends on the wire.
 struct HubSends: Sendable {
-    let host: WireHost
-    let store: any ResultStore
+    let hub: any NotificationHub
+    /// Of the hub's sends, which its scheduled ones are among until they begin.
+    let store: any JobStore
 
     /// How far ahead a send may be scheduled.
     private static let longestAhead = Duration.seconds(366 * 86_400)
@@ -19,7 +21,7 @@ struct HubSends: Sendable {
     func send(_ request: HubRequest) async throws -> Response {
         try Self.refuseTest(request)
         if TemplateSend.isMeant(by: request) {
-            return try await self.accept(try TemplateSend(request).content, try Self.audience(request), request)
+            return try await self.accept(try TemplateSend(request).form, try Self.audience(request), request)
         }
         let native = try NativeSend(request, body: request.body)
         if request.target.has("direct") || request.header(WireNames.deviceHandle) != nil {
@@ -27,9 +29,9 @@ struct HubSends: Sendable {
                 throw WireHost.Refusal(.badRequest, "\(WireNames.deviceHandle): is missing, and the send is direct")
             }
             let audience = try Self.list([Self.handle(handle, of: native, request)], of: native, request)
-            return try await self.accept(native.content, audience, request, native.pns)
+            return try await self.accept(native.form, audience, request)
         }
-        return try await self.accept(native.content, try Self.audience(request), request, native.pns)
+        return try await self.accept(native.form, try Self.audience(request), request)
     }
 
     /// To up to 1000 handles.
@@ -42,7 +44,7 @@ struct HubSends: Sendable {
         try HubResponder.check(size: batch.notification.count, of: "the part notification")
         let native = try NativeSend(request, body: batch.notification)
         let audience = try Self.list(batch.handles, of: native, request)
-        return try await self.accept(native.content, audience, request, native.pns)
+        return try await self.accept(native.form, audience, request)
     }
 
     /// To an expression or to all, at another time.
@@ -66,10 +68,10 @@ struct HubSends: Sendable {
         }
         let audience = try Self.audience(request)
         guard !TemplateSend.isMeant(by: request) else {
-            return try await self.accept(try TemplateSend(request).content, audience, request, startsAt: time)
+            return try await self.accept(try TemplateSend(request).form, audience, request, startsAt: time)
         }
         let native = try NativeSend(request, body: request.body)
-        return try await self.accept(native.content, audience, request, native.pns, startsAt: time)
+        return try await self.accept(native.form, audience, request, startsAt: time)
     }
 
     /// Stops a scheduled send that has not begun.
@@ -95,18 +97,13 @@ struct HubSends: Sendable {
 
     // MARK: Audiences
 
-    private struct Audience {
-        let audience: SendAudience
-        var recipients: RecipientList?
-    }
-
-    private static func audience(_ request: HubRequest) throws -> Audience {
-        guard let text = request.header(WireNames.tags) else { return Audience(audience: .all) }
+    private static func audience(_ request: HubRequest) throws -> HubSend.Audience {
+        guard let text = request.header(WireNames.tags) else { return .everyone }
         // An expression that got lost on its way must not reach everybody.
         guard !text.isEmpty else {
             throw WireHost.Refusal(.badRequest, "\(WireNames.tags): is empty; leave it out to send to all")
         }
-        do { return Audience(audience: .tags(try WireTags.expression(text, request.spec.users))) } catch {
+        do { return .expression(try WireTags.expression(text, request.spec.users)) } catch {
             throw error.named(WireNames.tags)
         }
     }
@@ -121,7 +118,11 @@ struct HubSends: Sendable {
             .compactText
     }
 
-    private static func list(_ handles: [String], of native: NativeSend, _ request: HubRequest) throws -> Audience {
+    private static func list(
+        _ handles: [String],
+        of native: NativeSend,
+        _ request: HubRequest
+    ) throws -> HubSend.Audience {
         var devices: [Recipient] = []
         for (index, text) in handles.enumerated() {
             do {
@@ -129,32 +130,23 @@ struct HubSends: Sendable {
                 devices.append(Recipient(place: index + 1, pns: native.pns, handle: handle, reference: nil))
             } catch { throw error.named(handles.count == 1 ? WireNames.deviceHandle : "devices[\(index)]") }
         }
-        let list = RecipientList(handles: devices)
-        return Audience(audience: .list(list.count), recipients: list)
+        return .list(RecipientList(handles: devices))
     }
 
-    // MARK: Jobs
+    // MARK: Handing over
 
     private func accept(
-        _ content: Content,
-        _ to: Audience,
+        _ form: HubSend.Form,
+        _ audience: HubSend.Audience,
         _ request: HubRequest,
-        _ pns: PushService? = nil,
         startsAt: Timestamp? = nil
     ) async throws -> Response {
-        let job = NewJob(
-            app: request.app,
-            key: request.caller,
-            work: .send(SendRequest(to: to.audience, platforms: pns.map { [$0] } ?? [], content: content)),
-            lifetime: self.host.jobLifetime,
-            idempotency: Self.idempotency(request),
-            startsAt: startsAt.flatMap { $0 > .now ? $0 : nil },
-            recipients: to.recipients
-        )
-        let accepted = try await self.host.take(job)
+        var send = HubSend(app: request.app, form, to: audience, trackingID: Self.repetition(request))
+        (send.caller, send.startsAt) = (request.caller, startsAt)
+        let id = try await self.hub.take(send)
         var response = Response.wire(WireNames.xml, [], .created)
         let resource = startsAt == nil ? "messages" : "schedulednotifications"
-        response.headers[.location] = request.address(resource, accepted.id.description)
+        response.headers[.location] = id.map { request.address(resource, $0) }
         return response
     }
 
@@ -167,8 +159,8 @@ struct HubSends: Sendable {
 
     /// A client that repeats a request sends the same `TrackingId` with the same content: it is one send.
     ///
-    /// One that uses its id for another content means another send, so the content is part of the key.
-    private static func idempotency(_ request: HubRequest) -> NewJob.Idempotency? {
+    /// One that uses its id for another content means another send, so the content is part of the id.
+    private static func repetition(_ request: HubRequest) -> String? {
         guard request.headers[.trackingID] == request.trackingID else { return nil }
         var hash = SHA256()
         let headers = request.headers
@@ -181,12 +173,6 @@ struct HubSends: Sendable {
             hash.update(data: Array("\(part.utf8.count):\(part)".utf8))
         }
         hash.update(data: request.body)
-        let digest = Array(hash.finalize())
-        return NewJob.Idempotency(
-            caller: "key:\(request.caller)",
-            route: "hub",
-            key: "\(request.trackingID):\(Base64URL.encode(digest))",
-            hash: digest
-        )
+        return "\(request.trackingID):\(Base64URL.encode(Array(hash.finalize())))"
     }
 }

@@ -1,22 +1,22 @@
 import HTTPAPI
 import HTTPTypes
+import Hub
 import HubWire
 import Hummingbird
 import PushModel
-import Store
 
 /// What became of a send, on the wire.
 struct HubTelemetry: Sendable {
-    let store: any ResultStore
+    let hub: any NotificationHub
 
     func read(_ id: String, _ request: HubRequest) async throws -> Response {
-        guard let id = JobID(id), let job = try await self.store.job(id, app: request.app),
+        guard case .known(let report) = try await self.hub.outcome(of: id, app: request.app), let job = report.job,
             case .send(let send) = job.work
         else { throw WireHost.Refusal(.notFound, "no such notification") }
         var details = WireTelemetry(
             id: job.id.description,
             address: request.address("messages", job.id.description),
-            state: Self.state(of: job),
+            state: report.state,
             enqueued: job.accepted,
             body: Self.body(of: send.content)
         )
@@ -27,29 +27,10 @@ struct HubTelemetry: Sendable {
         let services = details.isForTemplates ? job.counts.keys.sorted() : send.platforms
         details.platforms = services.compactMap(WirePlatform.init)
         details.counts = job.counts.sorted { $0.key < $1.key }.compactMap { pns, counts in
-            WirePlatform(pns).map { ($0, Self.outcomes(counts)) }
+            let outcomes = counts.hubOutcomes.sorted { $0.key < $1.key }
+            return WirePlatform(pns).map { ($0, outcomes.map { WireTelemetry.Outcome($0.key, $0.value) }) }
         }
         return .wire(WireNames.xml, details.bytes)
-    }
-
-    static func state(of job: Job) -> WireTelemetry.State {
-        switch job.state {
-        case .scheduled: .scheduled
-        case .queued: .enqueued
-        case .running, .retrying, .cancelling, .expiring: .processing
-        case .completed: job.hubState == .noTargetFound ? .noTargetFound : .completed
-        case .abandoned, .expired: .abandoned
-        case .cancelled: .canceled
-        }
-    }
-
-    static func outcomes(_ counts: DeliveryCounts) -> [WireTelemetry.Outcome] {
-        var numbers = ["Success": counts.accepted]
-        for (failure, count) in counts.failed { numbers[failure.outcomeName, default: 0] += count }
-        numbers["Dropped", default: 0] += counts.expired + counts.cancelled
-        return numbers.filter { $0.value > 0 }.sorted { $0.key < $1.key }.map {
-            WireTelemetry.Outcome($0.key, $0.value)
-        }
     }
 
     /// The notification as its sender wrote it.

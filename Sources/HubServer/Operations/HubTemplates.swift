@@ -7,8 +7,11 @@ extension DeviceTemplate {
     ///
     /// - Throws: `InvalidValue` that names the element.
     init(_ wire: WireTemplate, name: String, for pns: PushService) throws(InvalidValue) {
-        guard name.utf8.count <= 200 else {
-            throw InvalidValue(member: "TemplateName", "a template's name has at most 200 characters")
+        guard name.utf8.count <= DeviceTemplate.longestName else {
+            throw InvalidValue(
+                member: "TemplateName",
+                "a template's name has at most \(DeviceTemplate.longestName) characters"
+            )
         }
         // An empty list of headers of APNs says nothing, nor does an empty element.
         let content = Content(

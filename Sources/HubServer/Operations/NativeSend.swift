@@ -1,14 +1,15 @@
 import HTTPAPI
 import HTTPTypes
+import Hub
 import HubWire
 import Payloads
 import PushModel
 
-/// A native notification of the wire, as a form of the sender's own.
+/// A native notification of the wire, as its service's own form.
 struct NativeSend {
     let platform: WirePlatform
     let pns: PushService
-    let content: Content
+    let form: HubSend.Form
 
     /// Headers of APNs that the app's own settings decide: its topic, and the id of each notification.
     private static let ours: Set<String> = ["apns-topic", "apns-id"]
@@ -48,8 +49,8 @@ struct NativeSend {
         let native = try form.read(payload, headers: headers, of: request.spec)
         self.platform = platform
         self.pns = pns
-        self.content = .native(.init(message: nil, forms: [native]))
-        _ = try PayloadFormatter.format(self.content, for: pns)
+        self.form = .native(native)
+        _ = try PayloadFormatter.format(.native(.init(message: nil, forms: [native])), for: pns)
     }
 
     private static func json(_ body: [UInt8]) throws(WireHost.Refusal) -> JSONValue {

@@ -1,12 +1,13 @@
 import HTTPAPI
 import HTTPTypes
+import Hub
 import HubWire
 import Payloads
 import PushModel
 
 /// A send to the templates of registrations.
 struct TemplateSend {
-    let content: Content
+    let form: HubSend.Form
 
     /// Whether a request is one.
     static func isMeant(by request: HubRequest) -> Bool {
@@ -21,7 +22,7 @@ struct TemplateSend {
             throw WireHost.Refusal(.badRequest, "a send to templates goes to registrations, and not to a handle")
         }
         let headers = NativeSend.apnsHeaders(request) + NativeSend.wnsHeaders(request)
-        self.content = .template(
+        self.form = .template(
             Content.Properties(
                 try TemplateProperties(reading: request.body).values,
                 headers: headers.map { NativePayload.Header($0.name, $0.value) }.filter(\.isSafe)

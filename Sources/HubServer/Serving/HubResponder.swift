@@ -1,6 +1,7 @@
 import Foundation
 package import HTTPAPI
 import HTTPTypes
+package import Hub
 import HubWire
 package import Hummingbird
 package import Logging
@@ -22,16 +23,17 @@ package struct HubResponder: HTTPResponder {
 
     /// - Parameters:
     ///   - host: Limits and jobs.
+    ///   - hub: The hub that is served.
     ///   - store: The store of apps, rules, jobs and registrations.
     ///   - logger: Logs requests.
-    package init(host: WireHost, store: any ResultStore, logger: Logger) {
+    package init(host: WireHost, hub: any NotificationHub, store: any ResultStore, logger: Logger) {
         self.host = host
         self.gate = HubGate(store: store, lifetime: host.directoryLifetime)
         let changes = RegistrationChanges(host: host, store: store)
         self.registrations = HubRegistrations(changes: changes, store: store)
         self.installations = HubInstallations(changes: changes, store: store)
-        self.sends = HubSends(host: host, store: store)
-        self.telemetry = HubTelemetry(store: store)
+        self.sends = HubSends(hub: hub, store: store)
+        self.telemetry = HubTelemetry(hub: hub)
         self.logger = logger
     }
 

@@ -2,29 +2,6 @@ package import PushModel
 
 /// What became of a send, as `GET /{hub}/messages/{id}` tells it.
 package struct WireTelemetry: Sendable {
-    /// The states that every official client knows.
-    package enum State: String, Sendable {
-        case enqueued = "Enqueued"
-        case processing = "Processing"
-        case completed = "Completed"
-        case abandoned = "Abandoned"
-        case noTargetFound = "NoTargetFound"
-        case scheduled = "Scheduled"
-        case canceled = "Canceled"
-        case unknown = "Unknown"
-
-        /// Reads a state; .NET has another spelling of one, and what nobody knows is unknown.
-        init(wire text: String) { self = text == "Cancelled" ? .canceled : State(rawValue: text) ?? .unknown }
-
-        /// Whether it stays so.
-        package var isFinal: Bool {
-            switch self {
-            case .completed, .abandoned, .noTargetFound, .canceled: true
-            case .enqueued, .processing, .scheduled, .unknown: false
-            }
-        }
-    }
-
     /// How many devices had one outcome.
     package struct Outcome: Sendable, Equatable {
         package let name: String
@@ -38,7 +15,7 @@ package struct WireTelemetry: Sendable {
 
     package var id: String
     package var address: String
-    package var state: State
+    package var state: HubSendState
     package var enqueued: Timestamp?
     package var started: Timestamp?
     package var ended: Timestamp?
@@ -51,7 +28,7 @@ package struct WireTelemetry: Sendable {
     package var errorDetails: String?
     package var counts: [(platform: WirePlatform, outcomes: [Outcome])]
 
-    package init(id: String, address: String, state: State, enqueued: Timestamp?, body: String) {
+    package init(id: String, address: String, state: HubSendState, enqueued: Timestamp?, body: String) {
         (self.id, self.address, self.state, self.enqueued, self.body) = (id, address, state, enqueued, body)
         (self.platforms, self.counts) = ([], [])
     }
@@ -115,7 +92,7 @@ extension WireTelemetry {
         self.init(
             id: text("NotificationId") ?? "",
             address: text("Location") ?? "",
-            state: State(wire: state),
+            state: HubSendState(wire: state),
             enqueued: time("EnqueueTime"),
             body: text("NotificationBody") ?? ""
         )
@@ -142,21 +119,6 @@ extension WireTelemetry {
                 (0...1 << 40).contains(count)
             else { return nil }
             return Outcome(name, count)
-        }
-    }
-}
-
-extension FailureClass {
-    /// The word of a hub for it.
-    package var outcomeName: String {
-        switch self {
-        case .unregistered: "ExpiredChannel"
-        case .rejected: "InvalidNotificationFormat"
-        case .misconfigured: "InvalidCredentials"
-        case .retiredService: "PnsUnavailable"
-        case .deregistered: "Skipped"
-        case .dead: "AbandonedNotificationMessages"
-        case .unknown: "UnknownError"
         }
     }
 }

@@ -5,6 +5,7 @@ extension NativeForm {
         member: "payload",
         headers: APNsForm.headers,
         schema: APNsForm.schema,
+        keepUntil: KeepUntil.moment("apns-expiration"),
         make: { payload, headers, app throws(InvalidValue) in
             try APNsForm.read(payload, headers: headers, topics: app.credentials.all(AppSpec.APNs.self).map(\.topic))
         }
@@ -20,6 +21,8 @@ enum APNsForm {
         type: [object, "null"]
         additionalProperties: false
         required: [payload]
+        allOf:
+          \#(Self.rules.joined(separator: "\n  "))
         properties:
           payload:
             description: >-
@@ -45,6 +48,28 @@ enum APNsForm {
               apns-expiration: {type: string, pattern: "^[0-9]{1,11}$"}
               apns-collapse-id: {type: string, minLength: 1, maxLength: 64, pattern: "^[!-~]([ -~]*[!-~])?$"}
         """#
+
+    /// What a push type asks of payload and priority, a schema each.
+    private static var rules: [String] {
+        func unless(_ types: [APNsPushType], _ schema: String) -> String {
+            let others = APNsPushType.all.filter { type in !types.contains { $0.kind == type.kind } }
+            let names = others.map(\.kind.name).joined(separator: ", ")
+            return "- {anyOf: [{properties: {headers: {properties: {apns-push-type: {enum: [\(names)]}}}}}, \(schema)]}"
+        }
+        let plain = APNsPushType.all.filter { !$0.needsAPS }.map(\.kind.name).joined(separator: ", ")
+        let isPlain =
+            "{required: [headers], properties: {headers: {type: object, required: [apns-push-type], "
+            + "properties: {apns-push-type: {enum: [\(plain)]}}}}}"
+        let priorities = APNsPushType.all.filter { $0.priorities.count < 3 }.map { type in
+            let numbers = type.priorities.map { "\"\($0)\"" }.joined(separator: ", ")
+            return unless([type], "{properties: {headers: {properties: {apns-priority: {enum: [\(numbers)]}}}}}")
+        }
+        let activity = APNsPushType.all.filter { $0.kind == .liveactivity }
+        return [
+            "- {anyOf: [\(isPlain), {properties: {payload: {required: [aps], properties: {aps: {type: object}}}}}]}",
+            unless(activity, "{properties: {payload: {properties: {aps: \(APNsLiveActivity.schema)}}}}"),
+        ] + priorities
+    }
 
     static func read(
         _ payload: JSONValue,

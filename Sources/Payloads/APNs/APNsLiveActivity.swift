@@ -11,6 +11,21 @@ package enum APNsLiveActivity {
     /// What only a start has.
     private static let ofStart = ["attributes-type", "attributes", "input-push-token", "input-push-channel"]
 
+    /// What ``check(_:)`` takes, as a schema in YAML on one line.
+    static let schema: String = {
+        let time = "{type: integer, minimum: 0, maximum: 99999999999}"
+        let noStart = Self.ofStart.map { "\($0): false" }.joined(separator: ", ")
+        let one = "{anyOf: [{properties: {input-push-token: false}}, {properties: {input-push-channel: false}}]}"
+        return "{required: [timestamp, event], properties: "
+            + "{timestamp: \(time), stale-date: \(time), dismissal-date: \(time), content-state: {type: object}, alert: {type: object}, relevance-score: {type: number}, "
+            + "attributes-type: {type: string, minLength: 1}, attributes: {type: object}, input-push-token: {const: 1}, "
+            + "input-push-channel: {type: string, minLength: 1}}, oneOf: ["
+            + "{required: [content-state, alert, attributes-type, attributes], allOf: [\(one)], "
+            + "properties: {event: {const: start}, dismissal-date: false}}, "
+            + "{required: [content-state], properties: {event: {const: update}, dismissal-date: false, \(noStart)}}, "
+            + "{properties: {event: {const: end}, \(noStart)}}]}"
+    }()
+
     /// The notification of a Live Activity.
     ///
     /// - Parameters:

@@ -53,7 +53,9 @@ enum APNsPayload {
         return .members(["title": message.title.map(JSONValue.string), "body": message.body.map(JSONValue.string)])
     }
 
+    /// That of the app where it names one, else the device's usual one.
     private static func sound(_ message: Content.Message) -> [JSONValue.Member] {
+        if message.members?.isSet("apns.silent") == true { return [] }
         let name = JSONValue.string(message.members?.text("sound") ?? "default")
         guard let members = message.members, members.isSet("apns.critical") else { return [.init("sound", name)] }
         let sound = JSONValue.members(["critical": .integer(1), "name": name, "volume": members["apns.volume"]])

@@ -5,6 +5,7 @@ extension NativeForm {
         member: "message",
         headers: [],
         schema: FCMForm.schema,
+        keepUntil: KeepUntil.ofFCM,
         make: { message, _, _ throws(InvalidValue) in try FCMForm.read(message) }
     )
 }

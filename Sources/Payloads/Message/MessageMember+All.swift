@@ -68,6 +68,7 @@ extension MessageMember {
         ),
         MessageMember("apns.critical", .flag, [.apns: .own("aps.sound.critical, aps.interruption-level")]),
         MessageMember("apns.volume", .fraction, [.apns: .own("aps.sound.volume")]),
+        MessageMember("apns.silent", .flag, [.apns: .own("no aps.sound")]),
         MessageMember("apns.targetContent", .text(200), [.apns: .json("aps.target-content-id")]),
         MessageMember("apns.filterCriteria", .text(200), [.apns: .json("aps.filter-criteria")]),
         MessageMember("apns.priority", .whole(oneOf: [10, 5, 1]), shown: false, [.apns: .header("apns-priority")]),
@@ -98,6 +99,7 @@ extension MessageMember {
             .oneOf(["reminder", "alarm", "incomingCall", "urgent"]),
             [.wns: .own("scenario of <toast>")]
         ),
+        MessageMember("wns.silent", .flag, [.wns: .own("<audio>")]),
         MessageMember("wns.tile", .flag, [.wns: .own("<tile> in place of <toast>")]),
         MessageMember("wns.badge", .windowsBadge, shown: false, [.wns: .own("<badge> in place of <toast>")]),
         MessageMember("wns.raw", .text(5000), shown: false, [.wns: .own("raw text in place of <toast>")]),

@@ -29,10 +29,14 @@ package struct MessageMember: Sendable {
     /// Looked up for every send.
     private static let grouped: [PushService?: [(name: String, member: MessageMember)]] =
         Self.all.reduce(into: [:]) { groups, member in
-            let parts = member.name.split(separator: ".").map(String.init)
-            let pns = parts.count > 1 ? PushService(rawValue: parts[0]) : nil
-            groups[pns, default: []].append((parts[parts.count - 1], member))
+            let name = member.name.split(separator: ".").last.map(String.init) ?? member.name
+            groups[Self.service(of: member.name), default: []].append((name, member))
         }
+
+    /// The service whose own object has the member of that path; nil = it is for every service.
+    static func service(of name: String) -> PushService? {
+        name.firstIndex(of: ".").flatMap { PushService(rawValue: String(name[..<$0])) }
+    }
 
     /// Reads a value.
     ///
@@ -42,41 +46,6 @@ package struct MessageMember: Sendable {
     package func read(_ value: JSONValue) throws(InvalidValue) -> JSONValue.Member {
         guard let read = self.value.read(value) else { throw InvalidValue(member: self.name, self.value.words) }
         return JSONValue.Member(self.name, read)
-    }
-
-    /// Checks members together.
-    ///
-    /// - Throws: ``InvalidValue`` that names one of two that cannot be together.
-    package static func check(_ members: MessageMembers) throws(InvalidValue) {
-        let instead = ["wns.tile", "wns.badge", "wns.raw"].filter { members[$0] != nil && members[$0] != .bool(false) }
-        if instead.count > 1 {
-            throw InvalidValue(
-                member: instead[1],
-                "cannot stand beside \(instead[0]): WNS takes one of tile, badge and raw in a push"
-            )
-        }
-        if members.isSet("web.renotify"), members["web.tag"] == nil {
-            throw InvalidValue(
-                member: "web.renotify",
-                "needs web.tag: browsers show no notification that has it without a tag"
-            )
-        }
-        for name in ["title", "subtitle", "body"]
-        where members["\(name)LocArgs"] != nil && members["\(name)LocKey"] == nil {
-            throw InvalidValue(
-                member: "\(name)LocArgs",
-                "needs \(name)LocKey, the name of the text that they belong in"
-            )
-        }
-        if members.isSet("apns.critical"), members["interruptionLevel"] != nil {
-            throw InvalidValue(
-                member: "interruptionLevel",
-                "cannot stand beside apns.critical, which is a level of its own"
-            )
-        }
-        if members["apns.volume"] != nil, !members.isSet("apns.critical") {
-            throw InvalidValue(member: "apns.volume", "needs apns.critical: other sounds have the device's volume")
-        }
     }
 
     /// A member that comes to nothing, and why.

@@ -5,6 +5,7 @@ extension NativeForm {
         member: "body",
         headers: WNSForm.headers,
         schema: WNSForm.schema,
+        keepUntil: KeepUntil.seconds("X-WNS-TTL"),
         make: { body, headers, _ throws(InvalidValue) in
             guard case .string(let text) = body else {
                 throw InvalidValue(member: "body", "must be a string, not \(body.kind)")

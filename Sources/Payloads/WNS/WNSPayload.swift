@@ -54,6 +54,7 @@ enum WNSPayload {
             "<binding template=\"ToastGeneric\">\(Self.shown(message))</binding>",
             attributes: launch + scenario,
             actions: MessageAction.all(of: message),
+            isSilent: message.members?.isSet("wns.silent") == true,
             headers: headers
         )
     }
@@ -80,6 +81,7 @@ enum WNSPayload {
         _ binding: String,
         attributes: String = "",
         actions: [MessageAction] = [],
+        isSilent: Bool = false,
         headers: [NativePayload.Header] = []
     ) -> NativePayload {
         let buttons = actions.map { action in
@@ -88,7 +90,8 @@ enum WNSPayload {
                 "<action content=\"\(XMLText.escape(action.title))\" arguments=\"\(XMLText.escape(action.id))\"\(icon)/>"
         }
         let below = buttons.isEmpty ? "" : "<actions>\(buttons.joined())</actions>"
-        let toast = "<toast\(attributes)><visual>\(binding)</visual>\(below)</toast>"
+        let audio = isSilent ? "<audio silent=\"true\"/>" : ""
+        let toast = "<toast\(attributes)><visual>\(binding)</visual>\(audio)\(below)</toast>"
         return NativePayload(kind: .toast, headers: headers, body: Array(toast.utf8))
     }
 }

@@ -5,6 +5,7 @@ extension NativeForm {
         member: "payload",
         headers: WebPushForm.headers,
         schema: WebPushForm.schema,
+        keepUntil: KeepUntil.seconds("TTL"),
         make: { payload, headers, _ throws(InvalidValue) in try WebPushForm.read(payload, headers: headers) }
     )
 }

@@ -1,3 +1,4 @@
+import Hub
 import Logging
 import Metrics
 import NIOConcurrencyHelpers
@@ -73,6 +74,26 @@ final class Breakers: Sendable {
         self.breakers.withLockedValue { $0[key]?.enter(now: .now) ?? .free }
     }
 
+    /// Makes a call of an app's hub over a wire that is no send, as far as the hub's breaker lets it.
+    ///
+    /// - Returns: What it returns.
+    /// - Throws: ``HubIsResting`` where it is not made; what it throws, of which the breaker counts what the hub said or did not say.
+    func through<Value>(_ key: Key, _ call: () async throws -> Value) async throws -> Value {
+        let permission = self.enter(key)
+        if case .rejected(let pause, let reason) = permission { throw HubIsResting(pause: pause, reason: reason) }
+        var said: [DeviceResult] = []
+        defer { _ = self.record(SendStatistics(said, of: nil), as: permission, key) }
+        do {
+            let value = try await call()
+            said = [.accepted]
+            return value
+        } catch let error as HubError {
+            // A right may be missing for this and not for sends.
+            if error.kind != .misconfigured { said = [DeviceResult(error)] }
+            throw error
+        }
+    }
+
     /// Records the results of a send.
     ///
     /// - Returns: Whether the tokens that these results call bad are to be doubted.
@@ -142,4 +163,10 @@ extension Breakers.Key {
         if let name = self.credential.named { metadata["credential"] = "\(name)" }
         return metadata
     }
+}
+
+/// A hub over a wire that is not called now: it failed, and its breaker is open.
+struct HubIsResting: Error {
+    let pause: Duration
+    let reason: WaitReason
 }

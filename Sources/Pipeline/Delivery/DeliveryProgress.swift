@@ -135,7 +135,7 @@ struct DeliveryProgress {
     ///   - goesOn: Whether another round may follow.
     ///   - stop: The cause of a batch's stop, if any. Unsent devices of the other batches are left for the next round.
     mutating func add(_ group: Group, _ answers: Answers, goesOn: Bool, stop: (BatchKey) -> StopCause?) {
-        let stops = self.keys(of: group).map(stop)
+        let stops = group.map { stop(self.batches[$0.batch].key) ?? self.builders[$0.batch].withdrawn }
         let isWithdrawn = goesOn && stops.contains { $0 != nil }
         var results = answers.results[...]
         for (portion, stop) in zip(group, stops) {
@@ -191,6 +191,7 @@ extension DeliveryProgress {
         isStopped: @escaping @Sendable () -> Bool
     ) -> PushRequest {
         let first = self.batches[group[0].batch]
+        let isWithdrawn = group.contains { self.builders[$0.batch].withdrawn != nil }
         var push = PushRequest(
             payload: first.payload,
             job: first.key.job,
@@ -201,7 +202,7 @@ extension DeliveryProgress {
             devices: first.devices,
             indexes: group[0].devices,
             deadline: deadline,
-            isStopped: isStopped
+            isStopped: { isWithdrawn || isStopped() }
         )
         push.isDryRun = first.isDryRun
         if group.count > 1 { self.merge(group, into: &push) }

@@ -112,7 +112,7 @@ extension DeliveryWorker {
     ) -> (any PushSender)? {
         let faulty = "\(app) hub"
         do throws(HubError) {
-            let caller = try self.hubs.caller(hub, spec: spec)
+            let caller = try self.hubs.caller(hub, of: app, spec: spec)
             self.senderFaults.clear(faulty)
             return caller
         } catch {

@@ -90,7 +90,7 @@ package struct DeliveryWorker: Service {
                 FairLimiter(permits: self.configuration.devices, slowAfter: self.configuration.slowAfter)
             }
             group.addTask { try await self.watch(limiters) }
-            group.addTask { await self.hubs.watch() }
+            group.addTask { await self.hubs.watch(self.breakers) }
             try await withThrowingDiscardingTaskGroup { consumers in
                 for (pns, limiter) in zip(services, limiters) {
                     for priority in Priority.allCases {

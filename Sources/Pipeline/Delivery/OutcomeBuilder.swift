@@ -14,6 +14,8 @@ struct OutcomeBuilder {
     private let began = Timestamp.now
     private let received = ContinuousClock.now
     private var result: BatchOutcome
+    /// Why calls of a hub over a wire are only looked up, if so: what the hub took before counts as taken.
+    private(set) var withdrawn: StopCause?
 
     /// A device due this soon is tried now, which saves a round through the broker.
     private static let tolerance = Duration.seconds(1)
@@ -45,6 +47,10 @@ struct OutcomeBuilder {
         let indexes = some ?? Array(self.batch.devices.rows.indices)
         // Its job may go on for other services.
         let stop = stop ?? (self.batch.isLate(at: self.began) ? .expired : nil)
+        if self.isAtHub, let stop {
+            self.withdrawn = stop
+            return indexes
+        }
         var toTry: [Int] = []
         toTry.reserveCapacity(indexes.count)
         for index in indexes {
@@ -89,7 +95,7 @@ struct OutcomeBuilder {
         for (index, result) in zip(indexes, results) {
             let tries = self.batch.devices.tries(at: index)
             switch result {
-            case .accepted:
+            case .accepted, .settled(.accepted):
                 self.result.accepted += 1
                 if self.recording == .all { self.result.acceptedRows.append(self.batch.devices.rows[index]) }
             case .dead(_, let reason, let status) where keepsTokens:
@@ -125,6 +131,11 @@ struct OutcomeBuilder {
                 let words = status.map { "\($0) \(reason)" } ?? reason
                 self.again(index, tries: tries + (counts ? 1 : 0), after: after, reason: words, counts: counts)
             case .unknown(let reason): self.failed(index, .unknown, status: 0, reason: reason)
+            case .settled(.unknown):
+                self.failed(index, .unknown, status: 0, reason: HubCallStart.unknownReason)
+            case .settled(.underWay(let left)):
+                let reason = "another process was at the call; it is looked at again"
+                self.again(index, tries: tries, after: left, reason: reason, counts: false)
             case .unanswered(let reason):
                 if self.isOneTry {
                     self.failed(index, .unknown, status: 0, reason: reason)

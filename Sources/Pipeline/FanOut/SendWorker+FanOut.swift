@@ -77,7 +77,7 @@ extension SendWorker {
                 let waiting = Deferral(pause: pause, blockedOn: services, isContinued: isContinued)
                 return .goOn(next, waiting: waiting, hasCommitted: advance.hasCommitted)
             }
-        } catch let error as HubError where error.code == .refused {
+        } catch let error as HubError where error.kind == .refused {
             retry.logger.warning("The hub rejected a send", metadata: ["error": "\(error)"])
             try await self.giveUp(claim, reason: error.message, retry: retry)
             return .end(.nothing)

@@ -1,45 +1,54 @@
 import FaultInjection
 import Hub
 import Logging
+import NIOConcurrencyHelpers
 import Payloads
 import PushModel
 import PushServices
 import Store
 
-/// Hands sends to an app's hub over a wire: one call for each place of a job's list, as other senders have one for each device.
+/// Hands sends to an app's hub over a wire, as other senders hand notifications to devices: one call for each address of a job's list,
+/// and one for many handles together.
 ///
 /// No call is made twice that may have been taken (rule 18): it is written before it is made, and whoever finds it written and
-/// without an answer knows that it is lost.
+/// without an answer knows that it is lost. So it is of a job that was stopped meanwhile: what the hub took counts as taken.
 struct HubCaller: PushSender {
-    let hub: any WireHub
+    let hub: any NotificationHub
     let store: any HubCallStore
+    let app: AppID
     let spec: AppSpec
     /// How long a call may take.
     let callTime: Duration
     let concurrency: Int
+    /// Whether the hub takes lists of handles, as far as is known.
+    let lists: HubLists
     let logger: Logger
 
     func send(_ batch: PushRequest) async -> [DeviceResult] {
         // A hub can validate nothing without delivering it.
-        guard !batch.isDryRun else { return batch.indexes.map { _ in .accepted } }
+        guard !batch.isDryRun else { return batch.indexes.map { _ in .settled(.accepted) } }
         let headers = ServiceFormat.of(batch.payload.kind.pns)?.headers(batch.headers, self.spec) ?? []
         // One that is begun later would outlast the batch.
         let last = batch.deadline - self.callTime
-        return await withTaskGroup(of: (Int, DeviceResult).self) { group in
+        let isWithdrawn: @Sendable () -> Bool = {
+            batch.isStopped() || Task.isCancelled || ContinuousClock.now > last
+        }
+        // Of a job that was stopped nothing is called, and what was called before is looked up at once.
+        let calls =
+            isWithdrawn() ? [Call(places: Array(batch.indexes.indices), isWithdrawn: true)] : self.calls(of: batch)
+        return await withTaskGroup(of: (Call, [DeviceResult]).self) { group in
             var results = Array(repeating: DeviceResult.unsent, count: batch.indexes.count)
-            var next = batch.indexes.enumerated().makeIterator()
+            var next = calls.makeIterator()
             func start() {
-                guard let (position, device) = next.next() else { return }
+                guard let call = next.next() else { return }
                 group.addTask {
-                    if batch.isStopped() || Task.isCancelled || ContinuousClock.now > last {
-                        return (position, .unsent)
-                    }
-                    return (position, await self.send(batch, to: device, headers))
+                    let isWithdrawn = call.isWithdrawn || isWithdrawn()
+                    return (call, await self.send(batch, call, headers, isWithdrawn: isWithdrawn))
                 }
             }
             for _ in 0..<self.concurrency { start() }
-            while let (position, result) = await group.next() {
-                results[position] = result
+            while let (call, answers) = await group.next() {
+                for (place, answer) in zip(call.places, answers) { results[place] = answer }
                 start()
             }
             return results
@@ -49,61 +58,170 @@ struct HubCaller: PushSender {
     /// Nothing is kept open here: connections are shared by all apps.
     func close() async {}
 
-    private func send(_ batch: PushRequest, to device: Int, _ headers: [NativePayload.Header]) async -> DeviceResult {
-        let (job, number) = (batch.job(of: device), batch.devices.rows[device])
-        let payload = NativePayload(kind: batch.payload.kind, headers: [], body: batch.body(of: device))
-        let call = HubCallKey(job: job, pns: payload.kind.pns, number: number)
-        do {
-            switch try await self.store.beginHubCall(call, lasting: self.callTime) {
-            case .begun: break
-            case .taken: return .accepted
-            case .unknown:
-                return .unknown(reason: "the process died during the call: nobody knows whether the hub took it")
-            case .underWay(let left):
-                let reason = "another process was at the call; it is looked at again"
-                return .retry(after: left, scope: .device, counts: false, reason: reason, status: nil)
+    // MARK: Calls
+
+    /// Devices of a batch that go together.
+    private struct Call: Sendable {
+        /// Their places among those to try.
+        var places: [Int]
+        /// Whether it is only looked up, and not made.
+        var isWithdrawn = false
+    }
+
+    /// Divides a batch: handles that get the same go together, as many as a hub takes, and every other address alone.
+    private func calls(of batch: PushRequest) -> [Call] {
+        let most = self.lists.areTaken ? HubSend.mostHandles : 1
+        var calls: [Call] = []
+        var (bytes, job) = (0, JobID?.none)
+        for (place, device) in batch.indexes.enumerated() {
+            guard case .device(let handle) = HubAddress(batch.devices.handles.handle(at: device).text) else {
+                calls.append(Call(places: [place]))
+                job = nil
+                continue
             }
+            // In JSON with quotes and a comma.
+            let size = handle.utf8.count + 3
+            let next = batch.job(of: device)
+            if next == job, calls[calls.count - 1].places.count < most, bytes + size <= HubSend.mostListBytes {
+                calls[calls.count - 1].places.append(place)
+                bytes += size
+            } else {
+                calls.append(Call(places: [place]))
+                (bytes, job) = (size, next)
+            }
+        }
+        return calls
+    }
+
+    private func send(
+        _ batch: PushRequest,
+        _ call: Call,
+        _ headers: [NativePayload.Header],
+        isWithdrawn: Bool
+    ) async -> [DeviceResult] {
+        let devices = call.places.map { batch.indexes[$0] }
+        let pns = batch.payload.kind.pns
+        let keys = devices.map { HubCallKey(job: batch.job(of: $0), pns: pns, number: batch.devices.rows[$0]) }
+        let starts: [HubCallStart]
+        do {
+            starts = try await self.store.beginHubCalls(keys, lasting: self.callTime, isWithdrawn: isWithdrawn)
         } catch {
             self.logger.debug("A call of a hub cannot be begun", metadata: ["error": "\(error)"])
-            return .unsent
+            return keys.map { _ in .unsent }
         }
+        var results = starts.map { DeviceResult($0) }
+        let begun = starts.indices.filter { starts[$0] == .begun }
+        guard let first = begun.first else { return results }
         CrashPoint.hubSubmitting.reach()
-        let send = WireSend(
-            payload: payload,
-            headers: headers,
-            address: HubAddress(batch.devices.handles.handle(at: device).text),
-            trackingID: job.notificationID(row: number).description
+        let id = keys[first].job.notificationID(row: keys[first].number)
+        let payload = NativePayload(kind: batch.payload.kind, headers: headers, body: batch.body(of: devices[first]))
+        let (end, result) = await self.make(
+            payload,
+            to: begun.map { batch.devices.handles.handle(at: devices[$0]) },
+            trackingID: begun.count == 1 ? "\(id)" : "\(id)-\(begun.count)"
         )
-        let (end, result) = await self.make(send)
         CrashPoint.hubAnswered.reach()
         do {
             // Without a limit, as for outcomes: a call that was surely not taken would else be found under way, and end as unknown.
-            try await StoreRetry(logger: self.logger).run { try await self.store.endHubCall(call, end) }
+            try await StoreRetry(logger: self.logger).run {
+                try await self.store.endHubCalls(begun.map { keys[$0] }, end)
+            }
         } catch {
             // The outcome has what is known; the call alone stays without.
             self.logger.warning("The answer of a hub cannot be written", metadata: ["error": "\(error)"])
         }
-        return result
+        for place in begun { results[place] = result }
+        return results
     }
 
-    private func make(_ send: WireSend) async -> (HubCallEnd, DeviceResult) {
-        do throws(WireHubError) {
+    private func make(
+        _ payload: NativePayload,
+        to addresses: [Handle],
+        trackingID: String
+    ) async -> (HubCallEnd, DeviceResult) {
+        do {
+            let audience = try self.audience(addresses, payload.kind.pns)
+            let send = HubSend(app: self.app, .native(payload), to: audience, trackingID: trackingID)
             return (.taken(id: try await self.hub.take(send)), .accepted)
+        } catch let error as HubError {
+            if addresses.count > 1, error.kind == .misconfigured, error.status == 403 || error.status == 404 {
+                // Each handle alone then: whether it is about the list, its answer shows.
+                self.lists.refuse()
+                return (.notTaken, .unsent)
+            }
+            return (HubCallEnd(error), DeviceResult(error))
+        } catch let error as InvalidValue {
+            return (.refused, .rejected(reason: error.reason, status: nil))
         } catch {
+            return (.unknown, .unknown(reason: "the call of the hub failed: \(type(of: error))"))
+        }
+    }
+
+    private func audience(_ addresses: [Handle], _ pns: PushService) throws(InvalidValue) -> HubSend.Audience {
+        switch HubAddress(addresses[0].text) {
+        case .everyone: return .everyone
+        case .expression(let text): return .expression(try TagExpression(parsing: text, self.spec.users))
+        case .device:
+            let devices = addresses.enumerated().map { index, handle in
+                Recipient(place: index + 1, pns: pns, handle: handle, reference: nil)
+            }
+            return .list(RecipientList(handles: devices))
+        }
+    }
+}
+
+/// Whether a hub takes lists of handles: the lowest tier of Azure takes one handle a call.
+struct HubLists: Sendable {
+    /// Asked again when this is over.
+    private static let pause = Duration.seconds(3600)
+
+    private let refused: NIOLockedValueBox<ContinuousClock.Instant?>
+
+    init() { self.refused = NIOLockedValueBox(nil) }
+
+    var areTaken: Bool { self.refused.withLockedValue { $0.map { $0.duration(to: .now) >= Self.pause } ?? true } }
+
+    func refuse() { self.refused.withLockedValue { $0 = .now } }
+}
+
+extension DeviceResult {
+    /// What stands in the store of a call before it is made.
+    fileprivate init(_ start: HubCallStart) {
+        self =
+            switch start {
+            case .begun, .withdrawn: .unsent
+            case .taken: .settled(.accepted)
+            case .unknown: .settled(.unknown)
+            case .underWay(let left): .settled(.underWay(left))
+            }
+    }
+
+    /// What a hub's error says about it.
+    init(_ error: HubError) {
+        self =
             switch error.kind {
-            case .notTaken(let after):
-                let result = DeviceResult.retry(
+            case .unavailable(let after):
+                .retry(
                     after: after,
                     scope: .sender,
                     counts: error.status != nil,
                     reason: error.message,
                     status: error.status
                 )
-                return (.notTaken, result)
-            case .misconfigured: return (.notTaken, .misconfigured(reason: error.message, status: error.status))
-            case .refused: return (.refused, .rejected(reason: error.message, status: error.status))
-            case .unknown: return (.unknown, .unknown(reason: error.message))
+            case .misconfigured: .misconfigured(reason: error.message, status: error.status)
+            case .refused: .rejected(reason: error.message, status: error.status)
+            case .unknown: .unknown(reason: error.message)
             }
-        }
+    }
+}
+
+extension HubCallEnd {
+    fileprivate init(_ error: HubError) {
+        self =
+            switch error.kind {
+            case .unavailable, .misconfigured: .notTaken
+            case .refused: .refused
+            case .unknown: .unknown
+            }
     }
 }

@@ -25,9 +25,7 @@ package struct HubCallers: Sendable {
     private let apps: AppDirectory
     private let configuration: Configuration
     private let logger: Logger
-    /// Until when hubs that gave no answer are left alone: a round of questions lasts as long as its slowest.
-    private let silent = NIOLockedValueBox<[AppID: ContinuousClock.Instant]>([:])
-    private static let silence = Duration.seconds(60)
+    private let lists = NIOLockedValueBox<[AppID: HubLists]>([:])
 
     /// - Parameters:
     ///   - hubs: The hubs.
@@ -52,13 +50,23 @@ package struct HubCallers: Sendable {
     /// Makes the sender to an app's hub.
     ///
     /// - Throws: ``HubError`` that says what is wrong with the declaration or its files.
-    func caller(_ declaration: AppSpec.AzureHub, spec: AppSpec) throws(HubError) -> HubCaller {
+    func caller(
+        _ declaration: AppSpec.AzureHub,
+        of app: AppID,
+        spec: AppSpec
+    ) throws(HubError) -> HubCaller {
         HubCaller(
             hub: try self.hubs.hub(declaration),
             store: self.store,
+            app: app,
             spec: spec,
             callTime: self.configuration.callTime,
             concurrency: self.configuration.concurrency,
+            lists: self.lists.withLockedValue { lists in
+                let known = lists[app] ?? HubLists()
+                lists[app] = known
+                return known
+            },
             logger: self.logger
         )
     }
@@ -66,12 +74,14 @@ package struct HubCallers: Sendable {
     // MARK: What became of calls
 
     /// Asks hubs what became of calls, until the task is cancelled.
-    func watch() async {
+    ///
+    /// - Parameter breakers: Those of the calls: a hub that gives no answer is not asked either.
+    func watch(_ breakers: Breakers) async {
         while !Task.isCancelled {
             do {
                 let calls = try await self.store.takeHubCalls(limit: self.configuration.questions)
                 await withDiscardingTaskGroup { group in
-                    for call in calls { group.addTask { await self.ask(call) } }
+                    for call in calls { group.addTask { await self.ask(call, breakers) } }
                 }
                 if calls.count == self.configuration.questions { continue }
             } catch {
@@ -91,35 +101,33 @@ package struct HubCallers: Sendable {
         return min(.seconds(1 << min(questions, 16)), Self.longestWait)
     }
 
-    private func ask(_ call: AskedHubCall) async {
+    private func ask(_ call: AskedHubCall, _ breakers: Breakers) async {
         let again = Self.wait(after: call.asked + 1)
-        if let end = self.silent.withLockedValue({ $0[call.app] }), ContinuousClock.now < end {
-            return await self.note(call, againIn: again)
-        }
         do {
             guard let declaration = try await self.apps.spec(of: call.app)?.azureHub else {
                 return try await self.store.noteHubCall(call.key, nil, againIn: nil)
             }
-            switch try await self.hubs.hub(declaration).outcome(of: call.id) {
+            let hub = try self.hubs.hub(declaration)
+            // A round of questions lasts as long as its slowest.
+            let said = try await breakers.through(.hub(of: call.app)) {
+                try await hub.outcome(of: call.id, app: call.app)
+            }
+            switch said {
             case .notOffered: try await self.store.noteHubCall(call.key, nil, againIn: nil)
             case .notYet: try await self.store.noteHubCall(call.key, nil, againIn: again)
-            case .known(let state, let devices, let isFinal):
-                let outcome = HubCall.Outcome(state: state, devices: devices)
-                try await self.store.noteHubCall(call.key, outcome, againIn: isFinal ? nil : again)
+            case .known(let report):
+                let outcome = HubCall.Outcome(state: report.state.rawValue, devices: report.devices)
+                try await self.store.noteHubCall(call.key, outcome, againIn: report.state.isFinal ? nil : again)
             }
-        } catch let error as WireHubError where error.kind != .refused {
-            self.logger.debug("A hub did not say what became of a send", metadata: ["error": "\(error.message)"])
-            if error.status == nil {
-                self.silent.withLockedValue { $0[call.app] = ContinuousClock.now + Self.silence }
-            }
+        } catch is HubIsResting {
             await self.note(call, againIn: again)
-        } catch let error as WireHubError {
-            self.logger.info("A hub does not say what became of a send", metadata: ["error": "\(error.message)"])
-            await self.note(call, againIn: nil)
         } catch let error as HubError {
+            self.logger.debug(
+                "A hub does not say what became of a send",
+                metadata: ["app": "\(call.app)", "error": "\(error)"]
+            )
             // Else it would be asked each minute without end.
-            self.logger.debug("A hub cannot be used", metadata: ["app": "\(call.app)", "error": "\(error)"])
-            await self.note(call, againIn: again)
+            await self.note(call, againIn: error.kind == .refused ? nil : again)
         } catch {
             // It is taken again when its minute is over.
             self.logger.debug("A hub could not be asked", metadata: ["app": "\(call.app)", "error": "\(error)"])

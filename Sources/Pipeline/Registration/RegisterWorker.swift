@@ -13,36 +13,41 @@ package struct RegisterWorker: Service {
     /// The store's part that the worker needs.
     package typealias RegisterStore = JobStore & OutboxStore & PauseStore
 
-    private let hub: any NotificationHub
+    private let hubs: AppHubs
     private let store: any RegisterStore
     private let apps: AppDirectory
     private let broker: any MessageBroker
     private let concurrency: Int
     private let logger: Logger
     private let pauses: PauseWatch
+    /// Of the hubs over a wire.
+    private let breakers: Breakers
 
     /// - Parameters:
-    ///   - hub: The hub.
+    ///   - hubs: The hubs of apps.
     ///   - store: The store of jobs.
     ///   - apps: The apps' declarations.
     ///   - broker: The broker.
     ///   - concurrency: The most messages in progress at once.
+    ///   - breaker: When a hub over a wire is not called.
     ///   - logger: For degraded states.
     package init(
-        hub: any NotificationHub,
+        hubs: AppHubs,
         store: any RegisterStore,
         apps: AppDirectory,
         broker: any MessageBroker,
         concurrency: Int = 64,
+        breaker: Breaker.Configuration = Breaker.Configuration(),
         logger: Logger
     ) {
-        self.hub = hub
+        self.hubs = hubs
         self.store = store
         self.apps = apps
         self.broker = broker
         self.concurrency = concurrency
         self.logger = logger
         self.pauses = PauseWatch(store: store, logger: logger)
+        self.breakers = Breakers(breaker, logger: logger)
     }
 
     package func run() async throws {
@@ -99,35 +104,34 @@ package struct RegisterWorker: Service {
                 guard try await self.apply(job, retry) else {
                     return try await self.deferMessage(id, Deferral(), retry)
                 }
-            } catch let error as HubError where error.code == .unavailable {
+            } catch let error as HubIsResting {
+                return try await self.deferMessage(id, Self.deferral(error.pause, error.reason), retry)
+            } catch let error as HubError {
                 logger.warning("The hub failed; the message waits and is tried again", metadata: ["error": "\(error)"])
-                let age = job.begins.duration(to: .now)
-                let pause = Self.pause(after: error, age: age, jitter: .random(in: 0...1))
-                let deferral = Deferral(pause: pause, reason: WaitReason(error.message))
-                return try await self.deferMessage(id, deferral, retry)
+                let reason = WaitReason(error.message)
+                return try await self.deferMessage(id, Self.deferral(error.retryAfter, reason), retry)
             }
         }
     }
 
-    /// The waits for a hub that fails: devices register again soon after it is well.
-    private static let retries: RetryPolicy = {
-        var policy = RetryPolicy()
-        policy.cap = .seconds(60)
-        return policy
-    }()
     /// The longest wait that a hub may ask for.
     private static let longestPause = Duration.seconds(300)
+    /// Over how long messages that wait for a hub come back: its breaker lets one of them see whether it is well.
+    private static let spread = Duration.seconds(5)
 
-    /// The wait before a hub that failed is asked again.
+    /// The wait for a hub that failed: devices register again soon after it is well.
     ///
-    /// Nobody counts the tries of a message; the age of its job grows as they do.
-    static func pause(after error: HubError, age: Duration, jitter: Double) -> Duration {
-        let seconds = max(0, age.components.seconds)
-        return self.retries.wait(
-            tries: 1 + Int64.bitWidth - seconds.leadingZeroBitCount,
-            asked: error.retryAfter.map { min($0, Self.longestPause) },
-            jitter: jitter
-        )
+    /// - Parameters:
+    ///   - asked: How long the hub or its breaker asks to wait; nil = they do not say.
+    ///   - reason: Why.
+    ///   - jitter: From 0 to 1.
+    /// - Returns: The wait.
+    static func deferral(
+        _ asked: Duration?,
+        _ reason: WaitReason,
+        jitter: Double = .random(in: 0...1)
+    ) -> Deferral {
+        Deferral(pause: min(asked ?? .zero, self.longestPause) + self.spread * jitter, reason: reason)
     }
 
     /// Defers the unfinished part of a message: the sweeper publishes it again.
@@ -159,8 +163,11 @@ package struct RegisterWorker: Service {
         let spec = try await retry.run { try await self.apps.spec(of: job.app) }
         guard let spec else { return .refused("the app is not declared") }
         do {
-            return try await self.hub.register(request, for: job, spec: spec)
-        } catch let error as HubError where error.code != .unavailable {
+            guard spec.azureHub != nil else { return try await self.hubs.register(request, for: job, spec: spec) }
+            return try await self.breakers.through(.hub(of: job.app)) {
+                try await self.hubs.register(request, for: job, spec: spec)
+            }
+        } catch let error as HubError where error.kind == .refused {
             return .refused(error.message)
         }
     }

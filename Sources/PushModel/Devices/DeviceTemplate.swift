@@ -8,6 +8,8 @@ package enum RegistrationKind: Sendable, Hashable, CaseIterable {
 package struct DeviceTemplate: Codable, Sendable, Hashable {
     /// The most templates of a device.
     package static let maximumCount = 20
+    /// The most bytes of a name.
+    package static let longestName = 200
 
     /// Names it among the templates of the device; empty = it has no name.
     package let name: String

@@ -37,6 +37,15 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
         return forms.map(Handle.init(stored:))
     }
 
+    /// The texts of all handles that reach the same device at the service, as a range in the order of their bytes.
+    ///
+    /// Its lower bound is the handle's identity. For most services that is the handle, and the range holds nothing else.
+    package func sameDevice(at pns: PushService) -> ClosedRange<String> {
+        guard let identity = pns.descriptor.handle.identity(self.text) else { return self.text...self.text }
+        // Behind all visible characters but itself, which no handle with such an identity contains.
+        return identity...identity + "~"
+    }
+
     package init(from decoder: any Decoder) throws {
         self.text = try decoder.singleValueContainer().decode(String.self)
     }

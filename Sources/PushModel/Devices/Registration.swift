@@ -16,6 +16,8 @@ package struct Registration: Sendable, Equatable {
     package let tags: [Tag]
     package let state: State
     package let updated: Timestamp
+    /// The sequence of its last change (rule 11), which a patch of tags leaves as it is; 0 = of one that is not stored.
+    package let version: Int64
     /// When it stops being sent to unless it is registered again; nil = never.
     package let expires: Timestamp?
     /// When and why it left ``State/live``, if it did.
@@ -34,6 +36,7 @@ package struct Registration: Sendable, Equatable {
         tags: [Tag],
         state: State,
         updated: Timestamp,
+        version: Int64 = 0,
         expires: Timestamp? = nil,
         ended: Ended? = nil,
         template: DeviceTemplate? = nil
@@ -48,6 +51,7 @@ package struct Registration: Sendable, Equatable {
         self.tags = tags
         self.state = state
         self.updated = updated
+        self.version = version
         self.expires = expires
         self.ended = ended
         self.template = template
@@ -141,10 +145,31 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
         package let tag: Tag
         /// The first is for native notifications.
         package let parts: [Part]
+        /// What was read before the change was made of it; nil = it does not matter.
+        ///
+        /// Where that is so no more, nothing is changed.
+        package let base: [Base]?
 
-        package init(tag: Tag, parts: [Part]) {
+        package init(tag: Tag, parts: [Part], base: [Base]? = nil) {
             self.tag = tag
             self.parts = parts
+            self.base = base
+        }
+
+        /// A registration as it was read, without a word of what it says: a job keeps it when its user is removed.
+        package struct Base: Codable, Sendable, Hashable {
+            package let id: RegistrationID
+            package let version: Int64
+            /// A number of its tags, which a patch changes alone.
+            package let tags: UInt64
+
+            package init(_ registration: Registration) {
+                self.id = registration.id
+                self.version = registration.version
+                // FNV-1a; no tag has a line feed.
+                self.tags = registration.tags.map(\.key).sorted().joined(separator: "\n").utf8
+                    .reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+            }
         }
 
         /// One of them.

@@ -170,16 +170,6 @@ package struct SendRequest: Codable, Sendable, Equatable {
         self.content.message(for: pns)?.members?.text("\(pns.rawValue).collapse") ?? self.collapse
     }
 
-    /// Until when a push service is to keep it, as ``DeliverBatch/keepUntil``.
-    ///
-    /// - Parameters:
-    ///   - begins: From when on its time to live counts.
-    ///   - pns: The service.
-    /// - Returns: That moment; nil = its own default.
-    package func keepUntil(begins: Timestamp, for pns: PushService) -> Timestamp? {
-        self.timeToLive(for: pns).map { $0 == .zero ? DeliverBatch.nowOrNever : begins.advanced(by: $0) }
-    }
-
     /// The most tags of which one is enough that a job shows.
     package static let previewTags = 100
 

@@ -57,19 +57,25 @@ extension PushService {
         let prefixes: @Sendable (AppSpec) -> [String]
         /// The stored form of a handle that somebody looks for; nil = it is none of the service's.
         let lookup: @Sendable (_ text: String) -> String?
+        /// The beginning of a stored handle that says which device it is; nil = the whole handle does.
+        ///
+        /// Handles that differ behind it are the same device's. No other device's begins with it, and none has a `~` behind it.
+        let identity: @Sendable (_ text: String) -> String?
 
         init(
             isHexadecimal: Bool = false,
             pattern: String,
             normalise: @escaping @Sendable (_ text: String, _ prefixes: [String]) throws(InvalidValue) -> String,
             prefixes: @escaping @Sendable (AppSpec) -> [String] = { _ in [] },
-            lookup: @escaping @Sendable (_ text: String) -> String? = { _ in nil }
+            lookup: @escaping @Sendable (_ text: String) -> String? = { _ in nil },
+            identity: @escaping @Sendable (_ text: String) -> String? = { _ in nil }
         ) {
             self.isHexadecimal = isHexadecimal
             self.pattern = pattern
             self.normalise = normalise
             self.prefixes = prefixes
             self.lookup = lookup
+            self.identity = identity
         }
 
         /// Refuses characters that no token or address contains: spaces and non-ASCII letters.

@@ -15,7 +15,8 @@ extension PushService.Descriptor {
                     $0.endpointHosts.isEmpty ? WebPushHosts.browsers : $0.endpointHosts
                 }
             },
-            lookup: { (try? WebPushSubscription(handle: $0))?.handle }
+            lookup: { (try? WebPushSubscription(handle: $0))?.handle },
+            identity: WebPushSubscription.identity
         ),
         deviceChoosesHost: true,
         credentials: AppSpec.WebPush.self
@@ -46,6 +47,8 @@ extension AppSpec {
         package var endpointHosts: [String]
         /// Networks that are no part of the internet and may be sent to all the same; for simulators.
         package var privateNetworks: [String]
+        /// Where connections to some hosts lead, such as `push.example.com=127.0.0.1:8443`; for simulators.
+        package var connectTo: [String]
         package var trustFile: String?
         /// The most devices to send to in a second; nil = as fast as it goes.
         package var devicesPerSecond: Int?
@@ -56,6 +59,7 @@ extension AppSpec {
             subject: String,
             endpointHosts: [String] = [],
             privateNetworks: [String] = [],
+            connectTo: [String] = [],
             trustFile: String? = nil,
             devicesPerSecond: Int? = nil
         ) {
@@ -64,6 +68,7 @@ extension AppSpec {
             self.subject = subject
             self.endpointHosts = endpointHosts
             self.privateNetworks = privateNetworks
+            self.connectTo = connectTo
             self.trustFile = trustFile
             self.devicesPerSecond = devicesPerSecond
         }
@@ -73,8 +78,8 @@ extension AppSpec {
 extension AppSpec.WebPush {
     package static var service: PushService { .web }
     package static let keys = [
-        "public_key", "private_key_file", "subject", "endpoint_hosts", "private_networks", "trust_file",
-        "devices_per_second",
+        "public_key", "private_key_file", "subject", "endpoint_hosts", "private_networks", "connect_to",
+        "trust_file", "devices_per_second",
     ]
 
     package init(_ section: some SettingsSection) throws {
@@ -95,12 +100,15 @@ extension AppSpec.WebPush {
                 "\"\(network)\" is neither an address nor a network such as 10.0.0.0/8"
             )
         }
+        let connectTo = try section.texts("connect_to")
+        do { _ = try ConnectTo(connectTo) } catch { throw section.error("connect_to", "\(error)") }
         self.init(
             publicKey: publicKey,
             privateKeyFile: try section.required("private_key_file", section.file),
             subject: subject,
             endpointHosts: hosts,
             privateNetworks: networks,
+            connectTo: connectTo,
             trustFile: try section.file("trust_file"),
             devicesPerSecond: try section.devicesPerSecond()
         )
@@ -113,6 +121,7 @@ extension AppSpec.WebPush {
             "subject": .text(self.subject),
             "endpoint_hosts": .list(self.endpointHosts),
             "private_networks": .list(self.privateNetworks),
+            "connect_to": .list(self.connectTo),
             "trust_file": self.trustFile.map(Setting.text),
             "devices_per_second": self.devicesPerSecond.map(Setting.number),
         ]

@@ -63,6 +63,7 @@ extension DeviceResult {
         case .unsent: "unsent"
         case .unanswered: "unanswered"
         case .unknown: "unknown"
+        case .settled: "settled"
         }
     }
 }

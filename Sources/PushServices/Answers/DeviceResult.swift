@@ -22,6 +22,18 @@ package enum DeviceResult: Sendable, Equatable {
     case unanswered(reason: String)
     /// It may or may not have been taken, and must not be tried again (rule 18).
     case unknown(reason: String)
+    /// Nothing was sent: the store has what became of it before. This says nothing about the service.
+    case settled(Settled)
+
+    /// What the store has of an earlier try.
+    package enum Settled: Sendable, Equatable {
+        /// It was taken.
+        case accepted
+        /// Whoever was at it died before the answer came.
+        case unknown
+        /// Another process is at it, for so long at most.
+        case underWay(Duration)
+    }
 }
 
 /// The scope of the wait of a ``DeviceResult/retry(after:scope:counts:reason:status:)``.

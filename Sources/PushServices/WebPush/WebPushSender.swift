@@ -16,6 +16,7 @@ final class WebPushSender: PushSender {
 
     private let tokens: VAPIDTokens
     private let hosts: WebPushHosts
+    private let connectTo: ConnectTo
     private let clients: PinnedClients
     private let requestTimeout: Duration
     private let metrics: SenderMetrics
@@ -24,12 +25,14 @@ final class WebPushSender: PushSender {
     init(
         tokens: VAPIDTokens,
         hosts: WebPushHosts,
+        connectTo: ConnectTo,
         clients: PinnedClients,
         requestTimeout: Duration,
         metrics: SenderMetrics
     ) {
         self.tokens = tokens
         self.hosts = hosts
+        self.connectTo = connectTo
         self.clients = clients
         self.requestTimeout = requestTimeout
         self.metrics = metrics
@@ -138,7 +141,7 @@ final class WebPushSender: PushSender {
         }
         defer { client.inProgress.end() }
         let origin = subscription.endpoint.origin
-        let request = Self.request(subscription.endpoint, headers, encrypted)
+        let request = self.request(subscription.endpoint, headers, encrypted)
         do {
             let token = try self.tokens.token(for: origin)
             let answer = try await self.answer(to: request, token, client.http, timeout)
@@ -183,12 +186,17 @@ final class WebPushSender: PushSender {
         )
     }
 
-    private static func request(
+    private func request(
         _ endpoint: WebPushEndpoint,
         _ headers: [NativePayload.Header],
         _ body: [UInt8]
     ) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: endpoint.url)
+        var url = endpoint.url
+        if let place = self.connectTo[endpoint.host] {
+            // The host stays, for its certificate; the client's address is the place's.
+            url = "https://\(endpoint.host):\(place.port)" + url.dropFirst(endpoint.origin.count)
+        }
+        var request = HTTPClientRequest(url: url)
         request.method = .POST
         for header in headers { request.headers.add(name: header.name, value: header.value) }
         // WNS keeps messages by default, and takes that for a contradiction to a TTL of 0.

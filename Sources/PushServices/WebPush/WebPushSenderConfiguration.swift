@@ -8,15 +8,21 @@ extension AppSpec.WebPush: SenderConfiguration {
         do { hosts = try WebPushHosts(self.endpointHosts) } catch {
             throw SenderError(.invalid, "web.endpoint_hosts: \(error.reason)")
         }
+        let connectTo: ConnectTo
+        do { connectTo = try ConnectTo(self.connectTo) } catch {
+            throw SenderError(.invalid, "web.connect_to: \(error.reason)")
+        }
         let trust = try parts.trust(self.trustFile, setting: "web.trust_file")
         let path = trust?.path
         let addresses = HostAddresses(declared: self.privateNetworks.compactMap { IPNetwork($0) }) {
-            await NameLookups.system.addresses(of: $0)
+            if let place = connectTo[$0] { return [place.address] }
+            return await NameLookups.system.addresses(of: $0)
         }
         let clients = PinnedClients(addresses) { parts.httpClient(path, addresses: [$0: $1]) }
         let sender = WebPushSender(
             tokens: tokens,
             hosts: hosts,
+            connectTo: connectTo,
             clients: clients,
             requestTimeout: parts.settings.requestTimeout,
             metrics: SenderMetrics(pns: .web)

@@ -5,7 +5,7 @@ public import Foundation
 /// `contentState` and `attributes` are JSON as the app's `ActivityAttributes` decode it.
 public struct LiveActivity: Sendable, Equatable, Encodable {
     /// What happens to the activities.
-    public enum Event: String, Sendable, Encodable {
+    public enum Event: String, CaseIterable, Sendable, Encodable {
         /// A new one, by a push-to-start token (iOS 17.2 and later).
         case start
         /// Another state.

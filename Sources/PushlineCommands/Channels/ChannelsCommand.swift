@@ -9,7 +9,8 @@ struct ChannelsCommand: AsyncParsableCommand {
         abstract: "Create, list, show or delete broadcast channels at Apple, with the app's credentials on this host.",
         discussion: """
             Live Activities listen to a channel (iOS 18 and later); one push to it reaches them all:
-            pushline send --channel ID --message FILE, or to.channel in POST /api/sends. Apple has the channels, Pushline keeps none.
+            pushline send --channel ID --activity update --state '{"gate": 8}', or to.channel in POST /api/sends. Apple has the channels, Pushline \
+            keeps none.
             """,
         subcommands: [Create.self, List.self, Show.self, Delete.self]
     )

@@ -17,6 +17,8 @@ struct HubImport {
     private var known: HubImportDevices?
     /// Whether the next page is where a run before this one ended.
     private var isResuming: Bool
+    /// Whether runs before this one have written devices, which the app then has.
+    private let isContinued: Bool
     /// How many registrations the runs before this one read.
     private var before: Int
 
@@ -32,6 +34,7 @@ struct HubImport {
         self.progress = progress
         self.file = file
         self.isResuming = progress.continuation != nil
+        self.isContinued = progress.continuation != nil
         self.before = progress.read
     }
 
@@ -83,11 +86,13 @@ struct HubImport {
             switch HubImportLines.line(of: registration, now: .now) {
             case .failure(let reason): self.progress.skip(reason)
             case .success(let line):
-                if self.known?.has(line.pns, line.handle) == true {
+                // A device that a run before this one has written is known, and its templates may have been left for this one.
+                let mayBeLeft = line.template != nil && self.isContinued
+                if self.known?.has(line.pns, line.handle) == true, !mayBeLeft {
                     self.progress.skip(.known)
                     continue
                 }
-                if !self.seen.add(line.pns, line.handle) { self.progress.repeated += 1 }
+                if !self.seen.add(line.pns, line.handle, line.template) { self.progress.repeated += 1 }
                 lines.add(line)
             }
         }
@@ -151,12 +156,14 @@ struct HubImport {
     }
 }
 
-/// Devices, by little of each: ten million of them take some 200 MB.
+/// Devices and their templates, by little of each: ten million of them take some 200 MB.
 struct HubImportDevices {
     private var hashes: Set<Int> = []
 
     /// - Returns: false when it was there already.
-    mutating func add(_ pns: String, _ handle: String) -> Bool { self.hashes.insert(Self.hash(pns, handle)).inserted }
+    mutating func add(_ pns: String, _ handle: String, _ template: String? = nil) -> Bool {
+        self.hashes.insert(Self.hash(pns, handle, template)).inserted
+    }
 
     /// Adds the device of a line of an export.
     mutating func add(exported line: [UInt8]) {
@@ -169,11 +176,12 @@ struct HubImportDevices {
 
     func has(_ pns: String, _ handle: String) -> Bool { self.hashes.contains(Self.hash(pns, handle)) }
 
-    private static func hash(_ pns: String, _ handle: String) -> Int {
+    private static func hash(_ pns: String, _ handle: String, _ template: String? = nil) -> Int {
         var hasher = Hasher()
         hasher.combine(pns)
         // A hub shows tokens of APNs in capitals.
         hasher.combine(pns == PushService.apns.rawValue ? handle.lowercased() : handle)
+        hasher.combine(template)
         return hasher.finalize()
     }
 }

@@ -14,7 +14,7 @@ struct HubImportCommand: AsyncParsableCommand {
         abstract: "Copy the registrations and installations of an Azure Notification Hub into the app.",
         discussion: """
             Reads the hub page by page by a rule with the right Manage, and gives what it reads to the server as registrations import \
-            does. Ids, tags and users stay. An interrupted import goes on where it stopped when the same command is given again; \
+            does. Ids, tags, users and templates stay. An interrupted import goes on where it stopped when the same command is given again; \
             repeating one does no harm. What Pushline cannot deliver is left out and counted at the end.
             """
     )

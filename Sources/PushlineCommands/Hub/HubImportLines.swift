@@ -4,7 +4,6 @@ import PushModel
 
 /// Why a registration of a hub is left out.
 enum HubImportSkip: Error, Hashable {
-    case template
     case platform(String)
     case expired
     case unreadable
@@ -13,7 +12,6 @@ enum HubImportSkip: Error, Hashable {
     /// In words, behind a count of registrations.
     var words: String {
         switch self {
-        case .template: "for templates: the devices register for them again through pushline-hub"
         case .platform(let name): "of the platform \(name), which is not copied"
         case .expired: "over already"
         case .unreadable: "that cannot be read"
@@ -24,7 +22,6 @@ enum HubImportSkip: Error, Hashable {
     /// For JSON and the file of the progress.
     var key: String {
         switch self {
-        case .template: "template"
         case .platform(let name): "platform:\(name)"
         case .expired: "expired"
         case .unreadable: "unreadable"
@@ -33,7 +30,7 @@ enum HubImportSkip: Error, Hashable {
     }
 
     init?(key: String) {
-        let all: [HubImportSkip] = [.template, .expired, .unreadable, .known]
+        let all: [HubImportSkip] = [.expired, .unreadable, .known]
         if let plain = all.first(where: { $0.key == key }) {
             self = plain
         } else if key.hasPrefix("platform:") {
@@ -57,6 +54,8 @@ struct HubImportLines {
         let id: String
         let pns: String
         let handle: String
+        /// The name of its template; nil = it is for native notifications.
+        let template: String?
         let bytes: [UInt8]
     }
 
@@ -66,32 +65,57 @@ struct HubImportLines {
         self.ids.append(line.id)
     }
 
-    /// The line for a registration: its id, device, tags and user, and its end where it has one.
+    /// The line for a registration: its id, device, tags, user and template, and its end where it has one.
     ///
     /// What of it is no valid value here, such as a tag, is the server's to refuse, by its member.
     static func line(of wire: WireRegistration, now: Timestamp) -> Result<Line, HubImportSkip> {
         guard let pns = wire.platform.service, pns != .mpns else {
             return .failure(.platform(wire.platform.rawValue.lowercased()))
         }
-        guard wire.template == nil else { return .failure(.template) }
         guard let id = wire.id, let handle = try? wire.platform.handleText(of: wire.handle) else {
             return .failure(.unreadable)
         }
         let end = wire.expirationTime.flatMap(WireTime.loose).flatMap { Self.isEver($0) ? nil : $0 }
         if let end, end <= now { return .failure(.expired) }
-        let (user, tags) = Self.names(wire.tags)
+        let (user, tags) = Self.names(wire.tags, wire.template?.name)
         let line = JSONValue.members([
             "id": .string(id), "pns": .string(pns.rawValue), "handle": .string(handle),
             "user": user.map { .string($0) }, "tags": .strings(tags), "expires": end.map { .string($0.iso8601) },
+            "template": wire.template.map(Self.template),
         ])
-        return .success(Line(id: id, pns: pns.rawValue, handle: handle, bytes: line.bytes))
+        return .success(
+            Line(
+                id: id,
+                pns: pns.rawValue,
+                handle: handle,
+                template: wire.template.map { $0.name ?? "" },
+                bytes: line.bytes
+            )
+        )
+    }
+
+    private static func template(_ wire: WireTemplate) -> JSONValue {
+        .members([
+            "name": wire.name.map { .string($0) }, "body": .string(wire.body),
+            "headers": wire.headers.isEmpty
+                ? nil : .object(wire.headers.map { JSONValue.Member($0.name, .string($0.value)) }),
+            // An empty element says nothing.
+            "expiry": wire.expiry.flatMap { $0.isEmpty ? nil : .string($0) },
+            "priority": wire.priority.flatMap { $0.isEmpty ? nil : .string($0) },
+        ])
     }
 
     /// A hub writes the end of time where there is no end.
     private static func isEver(_ time: Timestamp) -> Bool { time.iso8601.hasPrefix("9999-") }
 
     /// The tags of the system as ours, and the user that one of them names.
-    private static func names(_ all: [String]) -> (user: String?, tags: [String]) {
+    ///
+    /// - Parameters:
+    ///   - all: The tags as the hub has them.
+    ///   - template: The name of the template. A hub makes it a tag of an installation's template; one that is none here, such as a name
+    ///     with a blank, is left out.
+    /// - Returns: Both; no user = it is nobody's.
+    private static func names(_ all: [String], _ template: String?) -> (user: String?, tags: [String]) {
         var user: String?
         var tags: [String] = []
         for tag in all {
@@ -99,7 +123,7 @@ struct HubImportLines {
                 user = name
             } else if let id = Self.inner(tag, of: "$InstallationId:{") {
                 tags.append(Tag.installationPrefix + id)
-            } else {
+            } else if tag != template || (try? Tag(tag, .folded)) != nil {
                 tags.append(tag)
             }
         }

@@ -17,15 +17,15 @@ struct KeysVAPIDCommand: ParsableCommand {
     @Argument(help: "The file for the private key, which must not exist.", completion: .file())
     var file: String
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @Option(help: "How to print.")
+    var format = OutputFormat.text
 
     func run() throws {
         let key = P256.Signing.PrivateKey()
         try Self.write(key.pemRepresentation + "\n", to: self.file)
         let publicKey = Base64URL.encode(key.publicKey.x963Representation)
         Console.note("\(self.file): the private key, readable for you alone; this is the public key:")
-        guard self.json else { return Console.print(publicKey) }
+        guard self.format == .json else { return Console.print(publicKey) }
         let output = JSONValue.members(["private_key_file": .string(self.file), "public_key": .string(publicKey)])
         Console.print(output.indentedText)
     }

@@ -111,7 +111,7 @@ struct QueueTarget: ParsableArguments {
     private func runOnHost(pausing: Bool) async throws {
         guard let queue = WorkQueue(self.queue) else { throw CommandFailure.usage("no such queue") }
         let host = try HostOptions.parse(
-            (self.config.map { ["--config", $0] } ?? []) + (self.server.json ? ["--json"] : [])
+            (self.config.map { ["--config", $0] } ?? []) + ["--format", self.server.format.rawValue]
         )
         let (wasPaused, pauses) = try await host.withStore(isChanging: true) { store in
             var wasPaused = true

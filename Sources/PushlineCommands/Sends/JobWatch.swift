@@ -13,8 +13,8 @@ struct JobWatch {
     ///
     /// - Throws: `ExitCode` 1 when the job did not complete, or not in time.
     func run(_ id: String) async throws {
-        let isLive = Console.isTerminal && !self.options.json
-        let isSilent = self.options.json
+        let isLive = Console.isTerminal && self.options.format == .text
+        let isSilent = self.options.format == .json
         // On its own line: a live line longer than the terminal could not be overwritten.
         if isLive { Console.print(id) }
         var shown: String?

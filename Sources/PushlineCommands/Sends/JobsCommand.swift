@@ -18,7 +18,7 @@ struct ListJobsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List sends, or all jobs, newest first.",
-        discussion: "--json prints an array of jobs, without a cursor: for more of them raise --limit, or give --since."
+        discussion: "--format json prints an array of jobs without a cursor: for more raise --limit, or give --since."
     )
 
     /// Any kind of job.

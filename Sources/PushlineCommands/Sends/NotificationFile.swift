@@ -1,12 +1,12 @@
 import Foundation
 import PushModel
 
-/// The file of `--message` or `--native`: JSON of a send.
+/// The file of `--json` or `--native`: JSON of a send.
 enum NotificationFile {
     /// More than all services take together.
     private static let maximumSize = 1 << 20
 
-    /// Reads the file of `--message`: members of a send.
+    /// Reads the file of `--json`: members of a send.
     ///
     /// - Parameters:
     ///   - path: The file; `-` = standard input.
@@ -14,10 +14,10 @@ enum NotificationFile {
     /// - Returns: The object's bytes, which the send has as they are; the server checks the members.
     /// - Throws: ``CommandFailure`` if it cannot be read, or is no object.
     static func members(_ path: String, standardInput: FileHandle = .standardInput) throws -> Data {
-        let data = try Self.read(path, option: "--message", standardInput)
+        let data = try Self.read(path, option: "--json", standardInput)
         let words = "it is what POST /api/sends takes but for to, such as {\"title\": \"Hello\", \"badge\": 1}"
-        guard try !Self.object(data, "--message", words).isEmpty else {
-            throw CommandFailure.failed("--message: it has no member; \(words)")
+        guard try !Self.object(data, "--json", words).isEmpty else {
+            throw CommandFailure.failed("--json: it has no member; \(words)")
         }
         return data
     }

@@ -13,6 +13,8 @@ struct SendCommand: AsyncParsableCommand {
                       pushline send --users names.txt --title News "Come and see"
                       pushline send --tags 'beta && (ios || android) && !muted' --count
                       pushline send --handle apns:740f4707bebcf74f9b7c25d48e335894 --handle fcm:cT8…:APA91b… "It works"
+                      pushline send --tag sales --json message.json
+                      pushline send --handle apns:80f1a2… --activity update --state '{"gate": 8}'
 
             Many at once: pushline send --batch sends.ndjson, a line of JSON for each as POST /api/sends takes it; - reads
             standard input. Repeat it with the same --idempotency-key and file when it breaks off: nothing is sent twice.
@@ -22,9 +24,6 @@ struct SendCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var server: ServerOptions
-
-    @Argument(help: "The text. Without text and title, a background notification with the data is sent.")
-    var body: String?
 
     @Option(
         help: ArgumentHelp("Send each line of this NDJSON file as its own send.", valueName: "file"),
@@ -83,50 +82,9 @@ struct SendCommand: AsyncParsableCommand {
     @Flag(help: "Do everything but the push, which FCM validates: no device gets it.")
     var dryRun = false
 
-    @Option(help: "The title.")
-    var title: String?
+    @OptionGroup(title: "The message") var message: MessageOptions
 
-    @Option(help: ArgumentHelp("Data for the app; repeatable.", valueName: "name=value"))
-    var data: [String] = []
-
-    @Option(help: "The line between title and text.")
-    var subtitle: String?
-
-    @Option(help: "The address of a picture.")
-    var image: String?
-
-    @Option(help: "The address that the app opens.")
-    var link: String?
-
-    @Option(help: "The number on the app's icon; 0 = none.")
-    var badge: Int?
-
-    @Option(help: "The name of a sound of the app's.")
-    var sound: String?
-
-    @Option(help: "The app's name for the kind of notification.")
-    var category: String?
-
-    @Option(help: "Notifications with the same thread are shown together.")
-    var thread: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "All else: a file with members of POST /api/sends as JSON, but for to; - reads standard input.",
-            valueName: "file"
-        ),
-        completion: .file()
-    )
-    var message: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Payloads in the services' own words: a file with the JSON of native in POST /api/sends; - reads standard input.",
-            valueName: "file"
-        ),
-        completion: .file()
-    )
-    var native: String?
+    @OptionGroup(title: "Live Activities") var activity: LiveActivityOptions
 
     @Option(
         help: "\(PushService.list(PushService.inService)); may be repeated. All unless given.",
@@ -163,12 +121,9 @@ struct SendCommand: AsyncParsableCommand {
 
     func validate() throws {
         if self.batch != nil {
-            let others: [Any?] = [
-                self.body, self.title, self.priority, self.ttl, self.collapse, self.at, self.label, self.native,
-                self.message, self.subtitle, self.image, self.link, self.badge, self.sound, self.category, self.thread,
-            ]
-            guard others.allSatisfy({ $0 == nil }), self.targets == 0, !self.count, self.data.isEmpty,
-                self.platform.isEmpty, !self.watch, !self.preview, !self.dryRun
+            let others: [Any?] = [self.priority, self.ttl, self.collapse, self.at, self.label]
+            guard others.allSatisfy({ $0 == nil }), try self.message.isEmpty, self.activity.isEmpty, self.targets == 0,
+                !self.count, self.platform.isEmpty, !self.watch, !self.preview, !self.dryRun
             else {
                 throw ValidationError(
                     "--batch takes everything from the file's lines; only --idempotency-key may be given beside it."
@@ -176,13 +131,8 @@ struct SendCommand: AsyncParsableCommand {
             }
             return
         }
-        guard self.native == nil || self.message == nil else {
-            throw ValidationError(
-                "Give only one of --message and --native: the file of --message can have the member native."
-            )
-        }
-        guard self.message ?? self.native != "-" || self.users != "-" else {
-            throw ValidationError("Only one of --users, --message and --native can read standard input.")
+        guard self.message.file != "-" || self.users != "-" else {
+            throw ValidationError("Only one of --users, --json and --native can read standard input.")
         }
         guard self.targets <= 1 else { throw ValidationError("Give only one of \(Self.targetNames).") }
         for text in self.handle where Self.recipient(text) == nil {
@@ -193,8 +143,8 @@ struct SendCommand: AsyncParsableCommand {
             throw ValidationError("Give only one of --count, --preview and --watch.")
         }
         // What is in the file could name other services than those counted.
-        guard !self.count || (self.message == nil && self.native == nil) else {
-            throw ValidationError("--count reads no file of --message or --native; name the services with --platform.")
+        guard !self.count || self.message.file == nil else {
+            throw ValidationError("--count reads no file of --json or --native; name the services with --platform.")
         }
         // The file is read once, when all else is right.
         if !self.count { _ = try self.notification(to: .user("")) }
@@ -208,10 +158,9 @@ struct SendCommand: AsyncParsableCommand {
         guard self.targets > 0 else {
             throw CommandFailure.usage("there is no recipient: give one of \(Self.targetNames)")
         }
-        let contents: [Any?] = [self.title, self.body, self.badge, self.message, self.native]
-        guard self.count || !self.data.isEmpty || contents.contains(where: { $0 != nil }) else {
+        guard self.count || self.message.hasContent || !self.activity.isEmpty else {
             throw CommandFailure.usage(
-                "there is nothing to send: give a text, --title, --badge, --data, --message or --native"
+                "there is nothing to send: give a text, \(MessageOptions.contentNames) or --activity"
             )
         }
     }
@@ -256,9 +205,7 @@ struct SendCommand: AsyncParsableCommand {
     private func send(_ client: PushlineClient, to audience: PushNotification.Audience) async throws {
         if self.count { return try await self.showCount(client, audience) }
         let notification = try self.notification(to: audience)
-        let file =
-            try self.message.map { try NotificationFile.members($0) }
-            ?? self.native.map { try NotificationFile.native($0) }
+        let file = try self.message.members()
         if self.preview {
             let preview = try await client.preview(notification, adding: file)
             return try self.server.show(preview) {
@@ -295,16 +242,6 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     func notification(to audience: PushNotification.Audience) throws -> PushNotification {
-        var pairs: [String: String] = [:]
-        for text in self.data {
-            guard let sign = text.firstIndex(of: "="), sign != text.startIndex else {
-                throw ValidationError("--data takes name=value, not \"\(text)\".")
-            }
-            let name = String(text[..<sign])
-            guard pairs.updateValue(String(text[text.index(after: sign)...]), forKey: name) == nil else {
-                throw ValidationError("--data has \"\(name)\" twice.")
-            }
-        }
         var priority: PushNotification.Priority?
         if let word = self.priority {
             priority = PushNotification.Priority(rawValue: word)
@@ -318,9 +255,6 @@ struct SendCommand: AsyncParsableCommand {
         }
         var notification = PushNotification(
             to: audience,
-            title: self.title,
-            body: self.body,
-            data: pairs.isEmpty ? nil : pairs,
             platforms: self.platforms,
             priority: priority,
             ttl: self.ttl,
@@ -329,13 +263,11 @@ struct SendCommand: AsyncParsableCommand {
             label: self.label,
             dryRun: self.dryRun ? true : nil
         )
-        notification.subtitle = self.subtitle
-        notification.image = self.image
-        notification.link = self.link
-        notification.badge = self.badge
-        notification.sound = self.sound
-        notification.category = self.category
-        notification.thread = self.thread
+        if self.activity.isEmpty {
+            try self.message.fill(&notification)
+        } else {
+            notification.liveActivity = try self.activity.activity(alert: self.message)
+        }
         return notification
     }
 

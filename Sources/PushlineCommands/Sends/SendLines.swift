@@ -30,7 +30,7 @@ struct SendLines {
         let file = try InputFile.open(path, option: "--batch")
         let summary = try await self.send { try file.read(upToCount: 1 << 20) ?? Data() }
         guard summary.accepted + summary.refused > 0 else { throw CommandFailure.failed("--batch: no send in \(path)") }
-        if !self.options.json, Console.isTerminal { Console.print("") }
+        if self.options.format == .text, Console.isTerminal { Console.print("") }
         try self.options.show(summary) { [self.text(summary)] }
         if summary.refused > 0 {
             let were = summary.refused == 1 ? "was" : "were"
@@ -63,7 +63,7 @@ struct SendLines {
                     Console.note("line \(summary.lines + line.line): \(reason)")
                 }
                 summary.lines += piece.count
-                if !self.options.json, Console.isTerminal { Console.rewrite(self.text(summary)) }
+                if self.options.format == .text, Console.isTerminal { Console.rewrite(self.text(summary)) }
             }
         }
         return summary

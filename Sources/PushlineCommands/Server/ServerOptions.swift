@@ -29,8 +29,8 @@ struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The longest to wait for an answer.", valueName: "seconds"))
     var timeout = 30
 
-    @Flag(help: "Print JSON.")
-    var json = false
+    @Option(help: "How to print.")
+    var format = OutputFormat.text
 
     func validate() throws {
         guard (1...3600).contains(self.timeout) else { throw ValidationError("--timeout must be from 1 to 3600.") }
@@ -85,7 +85,7 @@ struct ServerOptions: ParsableArguments {
 
     /// Writes JSON where that is wanted, else lines.
     func show(_ value: some Encodable, lines: () -> [String]) throws {
-        if self.json { return Console.print(try JSONOutput.encoded(value)) }
+        if self.format == .json { return Console.print(try JSONOutput.encoded(value)) }
         for line in lines() { Console.print(line) }
     }
 }

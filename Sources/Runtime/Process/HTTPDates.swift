@@ -1,12 +1,14 @@
 import Foundation
 import NIOConcurrencyHelpers
+import PushModel
 
 /// The header `Date`, put together once a second.
 final class HTTPDates: Sendable {
     private let last = NIOLockedValueBox<(second: Int, text: String)>((0, ""))
 
     var now: String {
-        let second = Int(Date.now.timeIntervalSince1970)
+        // The clock of all else that is said: a client learns from it how far its own is away.
+        let second = Int(Timestamp.now.seconds)
         return self.last.withLockedValue { last in
             if last.second != second { last = (second, Self.text(second)) }
             return last.text

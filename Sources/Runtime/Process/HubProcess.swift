@@ -1,5 +1,6 @@
 import Broker
 import HTTPAPI
+import HubEmbedded
 import HubServer
 import Installation
 import Logging
@@ -34,6 +35,16 @@ struct HubProcess {
             prepare: { await EventQueue.bind(broker, logger: logger) { try await host.prepare() } },
             refusal: HubResponder.malformed
         )
-        return host.services + (try server.services(HubResponder(host: host, store: self.parts.store, logger: logger)))
+        var settled = EmbeddedHub.Configuration()
+        settled.jobLifetime = host.jobLifetime
+        let hub = EmbeddedHub(
+            store: self.parts.store,
+            broker: broker,
+            configuration: settled,
+            intake: host,
+            logger: logger
+        )
+        let responder = HubResponder(host: host, hub: hub, store: self.parts.store, logger: logger)
+        return host.services + (try server.services(responder))
     }
 }

@@ -21,7 +21,7 @@ struct PushlineProcess {
     struct Parts {
         let store: any ResultStore & Service
         let broker: any MessageBroker & Service
-        let hub: any NotificationHub
+        let hubs: AppHubs
         let azureHubs: AzureHubs
         let fanOut: any SendFanOut
         let apps: AppDirectory
@@ -49,7 +49,7 @@ struct PushlineProcess {
         let parts = Parts(
             store: store,
             broker: broker,
-            hub: AppHubs(embedded: embedded, wire: azureHubs),
+            hubs: AppHubs(embedded: embedded, wire: azureHubs),
             azureHubs: azureHubs,
             fanOut: embedded,
             apps: AppDirectory(store: store),
@@ -90,7 +90,7 @@ struct PushlineProcess {
             [
                 self.admin(parts, port: self.configuration.workers.registerPort, key: "register_port"),
                 RegisterWorker(
-                    hub: parts.hub,
+                    hubs: parts.hubs,
                     store: parts.store,
                     apps: parts.apps,
                     broker: parts.broker,

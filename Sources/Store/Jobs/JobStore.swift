@@ -27,3 +27,12 @@ package protocol JobStore: Sendable {
     /// - Returns: The job as it is then, or nil when there is none; a final job is returned unchanged.
     func cancel(_ id: JobID, app: AppID) async throws -> Job?
 }
+
+/// Takes jobs that are to be accepted, together with others that come at the same time.
+package protocol JobTaker: Sendable {
+    /// Accepts a job, and has it published.
+    ///
+    /// - Returns: Its id, or that of the job which the same request made before.
+    /// - Throws: ``StoreError`` when it was not accepted.
+    func take(_ job: NewJob) async throws -> JobID
+}

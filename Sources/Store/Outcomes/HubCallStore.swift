@@ -2,19 +2,27 @@ package import PushModel
 
 /// Calls of hubs over a wire (rule 18): a row is committed before each call, and its answer after it.
 package protocol HubCallStore: Sendable {
-    /// Asks to make a call, and commits that it is about to be made.
+    /// Asks to make a call for some places of a list, and commits that it is about to be made.
     ///
     /// - Parameters:
-    ///   - call: The call.
+    ///   - calls: The places.
     ///   - time: How long it may take: after that nobody is at it any more.
-    /// - Returns: Whether it may be made.
-    /// - Throws: ``StoreError``; then it may not.
-    func beginHubCall(_ call: HubCallKey, lasting time: Duration) async throws -> HubCallStart
+    ///   - isWithdrawn: Whether it is not to be made, and only what became of it before is asked.
+    /// - Returns: For each whether it may be made.
+    /// - Throws: ``StoreError``; then none may.
+    func beginHubCalls(
+        _ calls: [HubCallKey],
+        lasting time: Duration,
+        isWithdrawn: Bool
+    ) async throws -> [HubCallStart]
 
     /// Writes what came of a call that was begun.
     ///
+    /// - Parameters:
+    ///   - calls: The places that it was made for. The first stands for all when the hub is asked what became of it.
+    ///   - end: What came of it.
     /// - Throws: ``StoreError``.
-    func endHubCall(_ call: HubCallKey, _ end: HubCallEnd) async throws
+    func endHubCalls(_ calls: [HubCallKey], _ end: HubCallEnd) async throws
 
     /// Takes calls whose hub is to be asked what became of them, for a minute: nobody else gets them meanwhile.
     ///
@@ -62,6 +70,12 @@ package enum HubCallStart: Sendable, Equatable {
     case underWay(Duration)
     /// Whoever was at it died before the answer came: it may have been taken, and is not made again.
     case unknown
+    /// It may not, and the hub has not taken it before: it is withdrawn, or its job is being stopped or over.
+    case withdrawn
+
+    /// The reason of the failure of what is unknown so.
+    package static let unknownReason =
+        "the process died during the call: nobody knows whether the hub took it"
 }
 
 /// What came of a call.

@@ -13,6 +13,8 @@ package struct ImportedRegistration: Sendable, Equatable {
     package var tags: [Tag]
     /// When it expires; nil = never.
     package var expires: Timestamp?
+    /// What it makes of the properties of a send; nil = it is for native notifications.
+    package var template: DeviceTemplate?
 
     package init(
         id: RegistrationID? = nil,
@@ -21,7 +23,8 @@ package struct ImportedRegistration: Sendable, Equatable {
         credential: CredentialName = .default,
         user: UserName? = nil,
         tags: [Tag] = [],
-        expires: Timestamp? = nil
+        expires: Timestamp? = nil,
+        template: DeviceTemplate? = nil
     ) {
         self.id = id
         self.pns = pns
@@ -30,6 +33,7 @@ package struct ImportedRegistration: Sendable, Equatable {
         self.user = user
         self.tags = tags
         self.expires = expires
+        self.template = template
     }
 }
 
@@ -43,4 +47,6 @@ package enum ImportResult: Sendable, Equatable {
     case superseded
     /// The id was deleted and cannot be used again.
     case gone
+    /// It is one template more than a device may have, with the reason in words.
+    case refused(String)
 }

@@ -65,7 +65,7 @@ package struct RegistrationDecision {
     ///
     /// - Parameters:
     ///   - row: The registration.
-    ///   - hasSameHandle: Whether the registration has the change's handle.
+    ///   - hasSameHandle: Whether the registration has a handle of the change's device.
     /// - Returns: The effect.
     package func upsert(at row: Status, hasSameHandle: Bool) -> Upsert {
         if row.version > self.sequence {

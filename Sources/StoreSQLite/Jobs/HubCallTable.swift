@@ -43,46 +43,29 @@ extension SQLiteStore: HubCallStore {
     /// When a hub is first asked what became of a call.
     private static let firstLook: Int64 = 2000
 
-    package func beginHubCall(_ call: HubCallKey, lasting time: Duration) async throws -> HubCallStart {
+    package func beginHubCalls(
+        _ calls: [HubCallKey],
+        lasting time: Duration,
+        isWithdrawn: Bool
+    ) async throws -> [HubCallStart] {
         try await self.write { context in
-            let database = context.database
-            let row = try database.first(
-                "SELECT state, until FROM hub_call WHERE \(HubCallTable.key)",
-                call.arguments
-            ) { (state: try HubCall.State(stored: $0[0]), until: $0[1] as Int64) }
-            switch row?.state {
-            case .taken: return .taken
-            case .unknown: return .unknown
-            case .submitting:
-                let left = (row?.until ?? 0) - context.now
-                guard left <= 0 else { return .underWay(.milliseconds(left)) }
-                try context.set(.unknown, call)
-                return .unknown
-            case .waiting, .refused, nil:
-                let written = try database.change(
-                    """
-                    INSERT INTO hub_call(job, pns, number, state, until) SELECT sequence, ?, ?, ?, ? FROM job WHERE id = ?
-                    ON CONFLICT DO UPDATE SET state = excluded.state, until = excluded.until
-                    """,
-                    [
-                        call.pns.number, call.number, HubCall.State.submitting.rawValue,
-                        context.now + time.milliseconds, call.job.blob,
-                    ]
-                )
-                guard written > 0 else { throw StoreError(.corrupt, "a call of a hub is of no job") }
-                return .begun
-            }
+            try calls.map { try context.begin($0, lasting: time, isWithdrawn: isWithdrawn) }
         }
     }
 
-    package func endHubCall(_ call: HubCallKey, _ end: HubCallEnd) async throws {
+    package func endHubCalls(_ calls: [HubCallKey], _ end: HubCallEnd) async throws {
         try await self.write { context in
-            guard case .taken(let id) = end else { return try context.set(end.state, call) }
-            try context.database.run(
-                "UPDATE hub_call SET state = ?, notification = ?, due = ? WHERE \(HubCallTable.key) AND state = ?",
-                [HubCall.State.taken.rawValue, id, id.map { _ in context.now + Self.firstLook }] + call.arguments
-                    + [HubCall.State.submitting.rawValue]
-            )
+            for (index, call) in calls.enumerated() {
+                guard case .taken(let id) = end else {
+                    try context.set(end.state, call)
+                    continue
+                }
+                let due = index == 0 && id != nil ? context.now + Self.firstLook : nil
+                try context.database.run(
+                    "UPDATE hub_call SET state = ?, notification = ?, due = ? WHERE \(HubCallTable.key) AND state = ?",
+                    [HubCall.State.taken.rawValue, id, due] + call.arguments + [HubCall.State.submitting.rawValue]
+                )
+            }
         }
     }
 
@@ -157,12 +140,86 @@ extension SQLiteStore: HubCallStore {
 }
 
 extension WriteContext {
+    fileprivate func begin(
+        _ call: HubCallKey,
+        lasting time: Duration,
+        isWithdrawn: Bool
+    ) throws -> HubCallStart {
+        let row = try self.database.first(
+            "SELECT state, until FROM hub_call WHERE \(HubCallTable.key)",
+            call.arguments
+        ) { (state: try HubCall.State(stored: $0[0]), until: $0[1] as Int64) }
+        switch row?.state {
+        case .taken: return .taken
+        case .unknown: return .unknown
+        case .submitting:
+            let left = (row?.until ?? 0) - self.now
+            guard left <= 0 else { return .underWay(.milliseconds(left)) }
+            try self.set(.unknown, call)
+            return .unknown
+        case .waiting, .refused, nil: break
+        }
+        let job = try self.database.first(
+            "SELECT state, ends FROM job WHERE id = ?",
+            [call.job.blob]
+        ) { (state: try Job.State(number: $0[0]), ends: $0[1] as Int64) }
+        guard let job else { throw StoreError(.corrupt, "a call of a hub is of no job") }
+        // Behind the change that stops a job none of its calls begins.
+        guard !isWithdrawn, job.state.stopCause == nil, !job.state.isFinal, job.ends > self.now else {
+            return .withdrawn
+        }
+        try self.database.run(
+            """
+            INSERT INTO hub_call(job, pns, number, state, until) SELECT sequence, ?, ?, ?, ? FROM job WHERE id = ?
+            ON CONFLICT DO UPDATE SET state = excluded.state, until = excluded.until
+            """,
+            [
+                call.pns.number, call.number, HubCall.State.submitting.rawValue, self.now + time.milliseconds,
+                call.job.blob,
+            ]
+        )
+        return .begun
+    }
+
     /// Ends a call that is being made.
     fileprivate func set(_ state: HubCall.State, _ call: HubCallKey) throws {
         try self.database.run(
             "UPDATE hub_call SET state = ? WHERE \(HubCallTable.key) AND state = ?",
             [state.rawValue] + call.arguments + [HubCall.State.submitting.rawValue]
         )
+    }
+
+    /// What became of the calls of a stopped job.
+    ///
+    /// - Parameters:
+    ///   - job: The job's number.
+    ///   - pns: The service's number.
+    ///   - from: Behind which number a page begins.
+    ///   - to: Its last number.
+    /// - Returns: By their numbers those that the hub took, that are unknown, or that are under way.
+    /// - Throws: ``StoreError`` for a malformed row; SQLite's error.
+    func calls(of job: Int64, pns: Int, from: Int64, to: Int64) throws -> [Int64: HubCallStart] {
+        let found = try self.database.all(
+            "SELECT number, state, until FROM hub_call WHERE job = ? AND pns = ? AND number > ? AND number <= ?",
+            [job, pns, from, to]
+        ) { (number: $0[0] as Int64, state: try HubCall.State(stored: $0[1]), until: $0[2] as Int64) }
+        var calls: [Int64: HubCallStart] = [:]
+        for call in found {
+            switch call.state {
+            case .taken: calls[call.number] = .taken
+            case .unknown: calls[call.number] = .unknown
+            case .submitting where call.until > self.now:
+                calls[call.number] = .underWay(.milliseconds(call.until - self.now))
+            case .submitting:
+                calls[call.number] = .unknown
+                try self.database.run(
+                    "UPDATE hub_call SET state = ? WHERE job = ? AND pns = ? AND number = ?",
+                    [HubCall.State.unknown.rawValue, job, pns, call.number]
+                )
+            case .waiting, .refused: break
+            }
+        }
+        return calls
     }
 }
 

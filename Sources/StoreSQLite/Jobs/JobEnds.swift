@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import PushModel
 import Store
@@ -32,7 +33,7 @@ extension WriteContext {
         guard try stop.make(from: row.state) else { return }
         if !wasInline, let message = row.message { self.leave(message: message) }
         for batch in try self.database.openBatches(of: job, areAtNoWorker: true) {
-            try self.close(batch, of: job, as: cause.count)
+            try self.closeUnsent(batch, of: job, cause)
         }
         try self.completeIfDone(job)
         if row.kind == .register { try self.forgetHandles(ofFinal: job) }
@@ -44,27 +45,65 @@ extension WriteContext {
             try Job.State(number: $0[0])
         }
         guard let cause = state?.stopCause else { return }
-        for batch in try self.database.openBatches(of: job) { try self.close(batch, of: job, as: cause.count) }
+        for batch in try self.database.openBatches(of: job) { try self.closeUnsent(batch, of: job, cause) }
         try self.completeIfDone(job)
     }
 
-    /// Closes an open batch without an outcome, counting all its devices alike.
-    func close(_ batch: OpenPage, of job: Int64, as kind: DeliveryCountClass) throws {
-        let size = batch.size
+    /// Closes an open batch of a stopped job without an outcome: its devices count as not sent to, but for calls of a hub that were made.
+    ///
+    /// With a call that is under way it stays open, and a worker looks at it again when that is over.
+    func closeUnsent(_ batch: OpenPage, of job: Int64, _ cause: StopCause) throws {
+        let row = try self.database.first(
+            "SELECT from_id, to_id, retries FROM batch WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+            [job, batch.pns, batch.page, batch.attempt]
+        ) { (from: $0[0] as Int64, to: $0[1] as Int64, retries: $0[2] as Data?) }
+        guard let row else { return }
+        var calls = try self.calls(of: job, pns: batch.pns, from: row.from, to: row.to)
+        if batch.attempt > 0, !calls.isEmpty {
+            let rows = Set(try row.retries.map(RetryList.decode)?.map(\.row) ?? [])
+            calls = calls.filter { rows.contains($0.key) }
+        }
+        var counts: [DeliveryCountClass: Int] = [:]
+        var left = Duration.zero
+        for call in calls.values {
+            switch call {
+            case .taken: counts[.accepted, default: 0] += 1
+            case .unknown: counts[.failed(.unknown), default: 0] += 1
+            case .underWay(let time): left = max(left, time)
+            case .begun, .withdrawn: break
+            }
+        }
+        guard left == .zero else {
+            return try self.database.run(
+                "UPDATE message SET due = min(due, ?) WHERE id = ?",
+                [self.now + left.milliseconds, batch.message]
+            )
+        }
+        for (number, call) in calls where call == .unknown {
+            try self.insert(DeviceFailure(unknownCall: number), of: job, batch.pns, at: self.wall)
+        }
+        counts[cause.count] = max(0, batch.size - calls.count)
+        try self.close(batch, of: job, counts)
+    }
+
+    /// Closes an open batch without an outcome of a worker's.
+    func close(_ batch: OpenPage, of job: Int64, _ counts: [DeliveryCountClass: Int]) throws {
+        let failed = counts.reduce(0) { sum, count in
+            if case .failed = count.key { sum + count.value } else { sum }
+        }
         try self.database.run(
             """
             INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries)
-            VALUES (?, ?, ?, ?, 0, ?, ?, ?, 0)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
             """,
             [
-                job, batch.pns, batch.page, batch.attempt, kind == .failed(.dead) ? size : 0,
-                kind == .expired ? size : 0,
-                kind == .cancelled ? size : 0,
+                job, batch.pns, batch.page, batch.attempt, counts[.accepted] ?? 0, failed, counts[.expired] ?? 0,
+                counts[.cancelled] ?? 0,
             ]
         )
         try self.markClosed(batch, of: job)
-        if batch.attempt == 0 { self.count(size, of: .targets, job: job, pns: batch.pns) }
-        self.count(size, of: kind, job: job, pns: batch.pns)
+        if batch.attempt == 0 { self.count(batch.size, of: .targets, job: job, pns: batch.pns) }
+        for (kind, count) in counts { self.count(count, of: kind, job: job, pns: batch.pns) }
     }
 
     /// Ends a send of which nothing was taken.

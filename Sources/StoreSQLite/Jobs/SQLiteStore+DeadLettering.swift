@@ -124,15 +124,10 @@ extension WriteContext {
         let batch = found.batch
         // The devices of a first attempt are known only by number: their list was in the message.
         for device in try found.retries.map(RetryList.decode) ?? [] {
-            try self.database.run(
-                """
-                INSERT INTO delivery(job, pns, row, class, status, reason, at, reference)
-                VALUES (?1, ?2, ?3, ?4, 0, '', ?5, \(RecipientTable.reference))
-                """,
-                [found.job, batch.pns, device.row, DeliveryCountClass.failed(.dead).number, self.wall.milliseconds]
-            )
+            let failure = DeviceFailure(row: device.row, failure: .dead, status: 0, reason: "")
+            try self.insert(failure, of: found.job, batch.pns, at: self.wall)
         }
-        try self.close(batch, of: found.job, as: .failed(.dead))
+        try self.close(batch, of: found.job, [.failed(.dead): batch.size])
         // Kept for a replay.
         try self.database.run(
             "UPDATE batch SET retries = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",

@@ -56,14 +56,7 @@ extension WriteContext {
                 "an outcome of \(outcome.total) devices for an attempt of \(target.batch.size)"
             )
         }
-        if let cause = target.state.stopCause {
-            // A job that is being stopped has no next attempt.
-            switch cause {
-            case .cancelled: outcome.cancelled += outcome.retries.count
-            case .expired: outcome.expired += outcome.retries.count
-            }
-            outcome.retries = []
-        }
+        if let cause = target.state.stopCause { try self.stop(&outcome, of: target, cause: cause) }
         guard try self.fence(outcome, target: target) else { return false }
         try self.markClosed(target.batch, of: target.job)
         try self.insertDeliveries(of: outcome, job: target.job)
@@ -122,6 +115,26 @@ extension WriteContext {
         )
     }
 
+    /// A job that is being stopped has no next attempt, but for calls of a hub that are under way: they are looked at again.
+    private func stop(_ outcome: inout BatchOutcome, of target: OutcomeTarget, cause: StopCause) throws {
+        guard !outcome.retries.isEmpty else { return }
+        let calls = try self.calls(of: target.job, pns: target.batch.pns, from: target.from, to: target.to)
+        var underWay: [RetryDevice] = []
+        for device in outcome.retries {
+            switch calls[device.row] {
+            case .taken: outcome.accepted += 1
+            case .unknown: outcome.failures.append(DeviceFailure(unknownCall: device.row))
+            case .underWay(let left): underWay.append(RetryDevice(row: device.row, tries: device.tries, wait: left))
+            default:
+                switch cause {
+                case .cancelled: outcome.cancelled += 1
+                case .expired: outcome.expired += 1
+                }
+            }
+        }
+        outcome.retries = underWay
+    }
+
     private func fence(_ outcome: BatchOutcome, target: OutcomeTarget) throws -> Bool {
         let statement = try RawStatement(
             """
@@ -141,26 +154,40 @@ extension WriteContext {
     }
 
     func insertDeliveries(of outcome: BatchOutcome, job: Int64) throws {
-        let sql = """
+        let pns = outcome.key.pns.number
+        for row in outcome.acceptedRows { try self.insertDelivery(row, .accepted, of: job, pns, at: outcome.at) }
+        for failure in outcome.failures { try self.insert(failure, of: job, pns, at: outcome.at) }
+    }
+
+    /// Lists a device that failed.
+    func insert(_ failure: DeviceFailure, of job: Int64, _ pns: Int, at time: Timestamp) throws {
+        try self.insertDelivery(
+            failure.row,
+            .failed(failure.failure),
+            of: job,
+            pns,
+            status: failure.status,
+            reason: failure.reason,
+            at: time
+        )
+    }
+
+    private func insertDelivery(
+        _ row: Int64,
+        _ kind: DeliveryCountClass,
+        of job: Int64,
+        _ pns: Int,
+        status: Int = 0,
+        reason: String = "",
+        at time: Timestamp
+    ) throws {
+        try self.database.run(
+            """
             INSERT INTO delivery(job, pns, row, class, status, reason, at, reference)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, \(RecipientTable.reference))
-            """
-        let pns = outcome.key.pns.number
-        for row in outcome.acceptedRows {
-            try self.database.run(
-                sql,
-                [job, pns, row, DeliveryCountClass.accepted.number, 0, "", outcome.at.milliseconds]
-            )
-        }
-        for failure in outcome.failures {
-            try self.database.run(
-                sql,
-                [
-                    job, pns, failure.row, DeliveryCountClass.failed(failure.failure).number, failure.status,
-                    String(failure.reason.prefix(200)), outcome.at.milliseconds,
-                ]
-            )
-        }
+            """,
+            [job, pns, row, kind.number, status, String(reason.prefix(200)), time.milliseconds]
+        )
     }
 
     private func count(_ outcome: BatchOutcome, target: OutcomeTarget) {
@@ -180,5 +207,12 @@ extension WriteContext {
             devices: outcome.retries,
             reason: outcome.retryReason
         )
+    }
+}
+
+extension DeviceFailure {
+    /// A call of a hub of which nobody knows whether it was taken.
+    init(unknownCall row: Int64) {
+        self.init(row: row, failure: .unknown, status: 0, reason: HubCallStart.unknownReason)
     }
 }

@@ -128,7 +128,7 @@ extension WriteContext {
             )
         }
         for case (let job, let cause?, let batch) in stopped {
-            try self.close(batch, of: job, as: cause.count)
+            try self.closeUnsent(batch, of: job, cause)
             try self.completeIfDone(job)
         }
         return true

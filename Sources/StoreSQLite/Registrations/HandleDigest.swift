@@ -19,14 +19,14 @@ struct HandleDigest: Sendable {
         self.mask = mask
     }
 
-    /// The number of a handle of an app at a service.
-    func number(of handle: Handle, _ pns: Int, app: Int64) -> Int64 {
-        var text = handle.text
+    /// The number of a handle of an app at a service: of its identity, so that all handles of a device have the same.
+    func number(of handle: Handle, _ pns: PushService, _ kind: RegistrationKind, app: Int64) -> Int64 {
+        var text = handle.sameDevice(at: pns).lowerBound
         let hash = text.withUTF8 { bytes in
             var state = SipState(self.key)
             // 16 bytes of app and service: equal handles of other apps and services have other digests.
             state.add(UInt64(bitPattern: app))
-            state.add(UInt64(bitPattern: Int64(pns)))
+            state.add(UInt64(bitPattern: Int64(RegistrationSlot.number(pns, kind))))
             return unsafe state.finish(bytes, before: 16)
         }
         return Int64(bitPattern: hash & self.mask)

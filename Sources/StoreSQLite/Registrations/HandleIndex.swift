@@ -6,8 +6,8 @@ import StoreKit
 
 /// The live registration of a handle (decision 20): an entry for each, found by the handle's digest.
 ///
-/// No two live registrations of an app and slot have the same handle. Handles with equal digests have positions 0,
-/// 1, 2 … without a gap, so that a free position ends a search.
+/// No two live registrations of an app and slot have handles of the same device (``PushModel/Handle/sameDevice(at:)``). Handles with
+/// equal digests have positions 0, 1, 2 … without a gap, so that a free position ends a search.
 enum HandleIndex {
     /// A registration and the number of its handle.
     struct Entry {
@@ -16,17 +16,33 @@ enum HandleIndex {
     }
 
     static let insert = "INSERT INTO handle_index(digest, position, row) VALUES (?, ?, ?)"
-    /// A query for the live registration of a handle: by digest, and by the handle itself, because others may share the
+    /// A query for the live registration of a handle's device: by digest, and by the handle itself, because others may share the
     /// digest.
-    static func find(_ columns: String) -> String { "\(self.findAll(columns)) AND r.template_name IS ?5" }
+    static func find(_ columns: String) -> String { "\(self.findAll(columns)) AND r.template_name IS ?6" }
 
     /// The same for all templates.
     static func findAll(_ columns: String) -> String {
         """
         SELECT \(columns) FROM handle_index AS h CROSS JOIN registration AS r ON r.row = h.row
-        WHERE h.digest = ?1 AND r.handle = ?2 AND r.pns = ?3 AND r.app = ?4 AND r.state = 1
+        WHERE h.digest = ?1 AND r.handle BETWEEN ?2 AND ?3 AND r.pns = ?4 AND r.app = ?5 AND r.state = 1
         """
     }
+
+    /// The values of ``findAll(_:)``.
+    static func values(
+        _ handle: Handle,
+        _ pns: PushService,
+        _ kind: RegistrationKind,
+        app: Int64,
+        _ digest: HandleDigest
+    ) -> StatementArguments {
+        let handles = handle.sameDevice(at: pns)
+        return [
+            digest.number(of: handle, pns, kind, app: app), handles.lowerBound, handles.upperBound,
+            RegistrationSlot.number(pns, kind), app,
+        ]
+    }
+
     /// The next position of a number.
     static let add =
         "INSERT INTO handle_index(digest, position, row) SELECT ?1, count(*), ?2 FROM handle_index WHERE digest = ?1"
@@ -35,7 +51,7 @@ enum HandleIndex {
 // MARK: The check
 
 extension HandleIndex {
-    /// The faults of the entries: each live registration must have one, and no two the same handle.
+    /// The faults of the entries: each live registration must have one, and no two the same device's handle.
     static func faults(in database: Database, _ digest: HandleDigest) throws -> [String] {
         var faults: [String] = []
         // All of it sees one state of the store.
@@ -58,7 +74,10 @@ extension HandleIndex {
 
     /// Live registrations without an entry, and how many have one.
     private static func missing(in database: Database, _ digest: HandleDigest) throws -> ([String], found: Int) {
-        let live = try RawStatement("SELECT row, id, app, pns, handle FROM registration WHERE state = 1", in: database)
+        let live = try RawStatement(
+            "SELECT row, id, app, pns, handle, template_name FROM registration WHERE state = 1",
+            in: database
+        )
         let entry = try RawStatement("SELECT 1 FROM handle_index WHERE digest = ? AND row = ?", in: database)
         defer {
             live.reset()
@@ -67,8 +86,12 @@ extension HandleIndex {
         var (faults, found) = ([String](), 0)
         while try live.step() {
             let handle = Handle(stored: live.text(4) ?? "")
-            try entry.restart(digest.number(of: handle, Int(live.integer(3)), app: live.integer(2)), live.integer(0))
-            if try entry.step() {
+            // One of an unknown service can be found by nothing.
+            let slot = try? RegistrationSlot(stored: Int(live.integer(3)), template: live.text(5))
+            if let slot {
+                try entry.restart(digest.number(of: handle, slot.pns, slot.kind, app: live.integer(2)), live.integer(0))
+            }
+            if try slot != nil && entry.step() {
                 found += 1
             } else if faults.count < SQLiteStore.mostFaults {
                 faults.append("registration \(live.text(1) ?? ""): it is live, and not found by its handle")
@@ -78,17 +101,25 @@ extension HandleIndex {
     }
 
     private static func twins(in database: Database) throws -> [String] {
-        try database.all(
-            """
-            SELECT one.id, other.id FROM handle_index AS a
-            CROSS JOIN handle_index AS b ON b.digest = a.digest AND (b.position = 0 OR b.position < a.position)
-            CROSS JOIN registration AS one ON one.row = a.row
-            CROSS JOIN registration AS other ON other.row = b.row
-            WHERE a.position <> 0 AND one.handle = other.handle AND one.pns = other.pns AND one.app = other.app
-                AND one.template_name IS other.template_name LIMIT ?
-            """,
-            [SQLiteStore.mostFaults]
-        ) { "registration \($0[0] as String): it has the same handle as \($0[1] as String)" }
+        let pairs = try Row.fetchCursor(
+            database,
+            sql: """
+                SELECT one.id, other.id, one.handle, other.handle, one.pns, one.template_name FROM handle_index AS a
+                CROSS JOIN handle_index AS b ON b.digest = a.digest AND (b.position = 0 OR b.position < a.position)
+                CROSS JOIN registration AS one ON one.row = a.row
+                CROSS JOIN registration AS other ON other.row = b.row
+                WHERE a.position <> 0 AND one.pns = other.pns AND one.app = other.app
+                    AND one.handle IS NOT NULL AND other.handle IS NOT NULL AND one.template_name IS other.template_name
+                """
+        )
+        var faults: [String] = []
+        while faults.count < SQLiteStore.mostFaults, let pair = try pairs.next() {
+            guard let slot = try? RegistrationSlot(stored: pair[4], template: pair[5]),
+                Handle(stored: pair[2]).sameDevice(at: slot.pns).contains(pair[3])
+            else { continue }
+            faults.append("registration \(pair[0] as String): it has the same handle as \(pair[1] as String)")
+        }
+        return faults
     }
 }
 
@@ -101,30 +132,30 @@ extension Database {
 }
 
 extension WriteContext {
-    /// The live registration that has a handle.
+    /// The live registration that has a handle of the same device.
     func registration(with handle: Handle, _ slot: RegistrationSlot, app: Int64) throws -> Int64? {
-        let number = self.digest.number(of: handle, slot.number, app: app)
-        return try self.database.first(
+        try self.database.first(
             HandleIndex.find("r.row"),
-            [number, handle.text, slot.number, app, slot.template]
+            HandleIndex.values(handle, slot.pns, slot.kind, app: app, self.digest) + [slot.template]
         ) { $0[0] as Int64 }
     }
 
-    /// The live registrations of a handle for templates.
+    /// The live registrations of a handle's device for templates.
     func templates(of handle: Handle, _ pns: PushService, app: Int64) throws -> [Int64] {
-        let slot = RegistrationSlot.number(pns, .template)
-        let number = self.digest.number(of: handle, slot, app: app)
-        return try self.database.all(HandleIndex.findAll("r.row"), [number, handle.text, slot, app]) { $0[0] as Int64 }
+        try self.database.all(
+            HandleIndex.findAll("r.row"),
+            HandleIndex.values(handle, pns, .template, app: app, self.digest)
+        ) { $0[0] as Int64 }
     }
 
     /// Assigns an unassigned handle to a live registration.
     func addHandle(_ handle: Handle, _ slot: RegistrationSlot, app: Int64, by row: Int64) throws {
-        try self.database.run(HandleIndex.add, [self.digest.number(of: handle, slot.number, app: app), row])
+        try self.database.run(HandleIndex.add, [self.digest.number(of: handle, slot.pns, slot.kind, app: app), row])
     }
 
     /// Takes its handle from a registration that is not live any more, or has another now.
     func removeHandle(_ handle: Handle, _ slot: RegistrationSlot, app: Int64, by row: Int64) throws {
-        let number = self.digest.number(of: handle, slot.number, app: app)
+        let number = self.digest.number(of: handle, slot.pns, slot.kind, app: app)
         let position = try self.database.first(
             "DELETE FROM handle_index WHERE digest = ? AND row = ? RETURNING position",
             [number, row]

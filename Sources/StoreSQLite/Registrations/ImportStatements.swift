@@ -116,7 +116,7 @@ struct ImportStatements {
         ] {
             try statement.bind(self.app, at: 1)
         }
-        try self.byHandle.bind(self.app, at: 4)
+        try self.byHandle.bind(self.app, at: 5)
         for statement in [self.insert, self.insertMany] {
             try statement.bind(sequence, at: 2)
             try statement.bind(wall, at: 3)
@@ -130,11 +130,13 @@ struct ImportStatements {
         return try self.first(self.byID)
     }
 
-    /// The live registration with the row's handle, whose digest is given.
+    /// The live registration with a handle of the row's device, whose digest is given.
     func current(for row: ImportedRegistration, _ digest: Int64) throws -> Known? {
         try self.byHandle.bind(digest, at: 1)
-        try self.byHandle.bind(row.handle.text, at: 2)
-        try self.byHandle.bind(Int64(row.pns.number), at: 3)
+        let handles = row.handle.sameDevice(at: row.pns)
+        try self.byHandle.bind(handles.lowerBound, at: 2)
+        try self.byHandle.bind(handles.upperBound, at: 3)
+        try self.byHandle.bind(Int64(row.pns.number), at: 4)
         return try self.first(self.byHandle)
     }
 

@@ -16,6 +16,10 @@ extension RegistrationChange {
 
     private func replace(_ installation: RegisterRequest.Installation) throws -> RegisterResult {
         var former = try self.live(with: installation.tag)
+        if let base = installation.base {
+            let now = try former.map { RegisterRequest.Installation.Base(try $0.registration(in: self.database)) }
+            guard Set(now) == Set(base) else { return .superseded }
+        }
         let known = installation.parts.map { part in
             let slot = RegistrationSlot(part.upsert)
             // One for the same goes on under its id, with another handle too.

@@ -54,7 +54,10 @@ struct RegistrationChange {
     func upsert(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert) throws -> RegisterResult {
         let row = try self.row(id)
         let slot = RegistrationSlot(upsert)
-        let hasSameHandle = row?.handle == upsert.handle && row?.slot == slot
+        // Of the same device; its keys may be others, and the latest are the ones to send with.
+        let hasSameHandle =
+            row?.slot == slot
+            && row?.handle.map { upsert.handle.sameDevice(at: upsert.pns).contains($0.text) } == true
         if let row {
             switch self.decision.upsert(at: row.status, hasSameHandle: hasSameHandle) {
             case .apply: break
@@ -122,7 +125,7 @@ struct RegistrationChange {
         try self.context.release(upsert.handle, slot, app: self.app, version: self.sequence)
     }
 
-    /// The live registration that has a handle.
+    /// The live registration that has a handle of the same device.
     func registration(with handle: Handle, _ slot: RegistrationSlot) throws -> RegistrationRow? {
         try self.context.registration(with: handle, slot, app: self.app).flatMap { try self.row(number: $0) }
     }

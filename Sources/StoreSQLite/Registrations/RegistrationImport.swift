@@ -8,7 +8,7 @@ import StoreKit
 ///
 /// New rows, without a known id or handle, are written many to a statement, because starting one costs as much as a
 /// row, and in the order of each table and index, so that each page is visited once. The others are looked up one by
-/// one; changes beyond a repeated handle are left to ``RegistrationChange``.
+/// one; changes beyond a repeated handle, and templates, are left to ``RegistrationChange``.
 struct RegistrationImport {
     typealias Numbered = ImportProgress.Numbered
 
@@ -48,7 +48,9 @@ struct RegistrationImport {
 
     /// The whole work, before the first transaction.
     func start() -> ImportProgress {
-        ImportProgress(self.rows) { self.context.digest.number(of: $0.handle, $0.pns.number, app: self.app) }
+        ImportProgress(self.rows) {
+            self.context.digest.number(of: $0.handle, $0.pns, RegistrationSlot($0).kind, app: self.app)
+        }
     }
 
     /// Writes rows until the chunk is over or its limit of looked up rows is reached.
@@ -122,9 +124,9 @@ struct RegistrationImport {
         }
     }
 
-    /// Whether no registration has the row's id, and none a handle of the same number.
+    /// Whether no registration has the row's id, and none a handle of the same number; no template is taken for new.
     private func isNew(_ row: Numbered) throws -> Bool {
-        guard try !self.statements.hasHandle(row.digest) else { return false }
+        guard self.rows[row.index].template == nil, try !self.statements.hasHandle(row.digest) else { return false }
         return try self.rows[row.index].id.map { try self.statements.find($0) == nil } ?? true
     }
 
@@ -182,6 +184,7 @@ struct RegistrationImport {
         if self.mayBeLate, try self.context.isRemoved(row.user, app: self.app, after: self.sequence) {
             return .superseded
         }
+        guard row.template == nil else { return try self.writeTemplate(row) }
         if let id = row.id, let known = try self.statements.find(id) {
             return try self.update(known, to: row, numbered.digest, tags: tags)
         }
@@ -199,6 +202,24 @@ struct RegistrationImport {
         return .created
     }
 
+    /// Writes a registration for a template as any single change of one is written.
+    private mutating func writeTemplate(_ row: ImportedRegistration) throws -> ImportResult {
+        let known = try row.id.flatMap { try self.statements.find($0) }
+        if known?.state == Registration.State.deleted.number { return .gone }
+        let change = self.change(to: row)
+        let current = try change.registration(with: row.handle, RegistrationSlot(row))
+        guard max(known?.version ?? 0, current?.version ?? 0) <= self.sequence, try !self.isLate(row) else {
+            return .superseded
+        }
+        let id = row.id ?? current?.id ?? .random(using: &self.random)
+        switch try change.upsert(id, Self.upsert(row)) {
+        case .done: return known == nil && current?.id != id ? .created : .updated
+        case .refused(let reason): return .refused(reason)
+        case .gone: return .gone
+        case .superseded, .issued, .notFound: return .superseded
+        }
+    }
+
     private func update(
         _ known: ImportStatements.Known,
         to row: ImportedRegistration,
@@ -207,7 +228,10 @@ struct RegistrationImport {
     ) throws -> ImportResult {
         if known.state == Registration.State.deleted.number { return .gone }
         if known.version > self.sequence { return .superseded }
-        guard known.isLive, known.pns == row.pns.number, known.handle == row.handle.text else {
+        // Templates of a former user go with the device.
+        guard known.isLive, known.pns == row.pns.number, known.handle == row.handle.text,
+            known.user == nil || known.user == row.user?.key
+        else {
             let current = try self.statements.current(for: row, digest)
             let isLate = try (current?.version ?? 0) > self.sequence || self.isLate(row)
             try self.change(RegistrationID(stored: known.id), to: row)
@@ -226,7 +250,7 @@ struct RegistrationImport {
     /// Whether the row's handle went to a later registration, which has ended, or its id was deleted later.
     private func isLate(_ row: ImportedRegistration) throws -> Bool {
         guard self.mayBeLate else { return false }
-        if try self.context.isClaimed(row.handle, RegistrationSlot(row.pns), app: self.app, after: self.sequence) {
+        if try self.context.isClaimed(row.handle, RegistrationSlot(row), app: self.app, after: self.sequence) {
             return true
         }
         guard let id = row.id else { return false }
@@ -234,7 +258,23 @@ struct RegistrationImport {
     }
 
     private func change(_ id: RegistrationID, to row: ImportedRegistration) throws {
-        let change = RegistrationChange(
+        guard try self.change(to: row).upsert(id, Self.upsert(row)) == .done else {
+            throw StoreError(.corrupt, "an imported registration was not taken")
+        }
+    }
+
+    private static func upsert(_ row: ImportedRegistration) -> RegisterRequest.Upsert {
+        .init(
+            pns: row.pns,
+            handle: row.handle,
+            credential: row.credential,
+            tags: row.tags,
+            template: row.template
+        )
+    }
+
+    private func change(to row: ImportedRegistration) -> RegistrationChange {
+        RegistrationChange(
             context: self.context,
             app: self.app,
             user: row.user,
@@ -243,61 +283,5 @@ struct RegistrationImport {
             most: nil,
             authority: .bulk
         )
-        let result = try change.upsert(
-            id,
-            .init(pns: row.pns, handle: row.handle, credential: row.credential, tags: row.tags)
-        )
-        guard result == .done else { throw StoreError(.corrupt, "an imported registration was not taken") }
-    }
-}
-
-/// The tags of a row but its user's own, as the store keeps them.
-struct NumberedTags {
-    let numbers: [Int64]
-    /// See ``TagList/text``.
-    let text: String?
-
-    init(_ numbers: [Int64]) {
-        self.numbers = numbers
-        self.text = TagList(numbers).text
-    }
-}
-
-extension RegistrationImport {
-    /// The tags of rows, each looked up or made once.
-    private static func numberedTags(
-        of rows: [ImportedRegistration],
-        _ order: [Int],
-        _ statements: ImportStatements
-    ) throws -> [NumberedTags] {
-        var places: [Tag: Int] = [:]
-        var names: [Tag] = []
-        let placesOfRows = order.map { index in
-            var found: [Int] = []
-            for tag in rows[index].tags where tag.owner == nil {
-                let place = places[tag] ?? names.count
-                if place == names.count {
-                    places[tag] = place
-                    names.append(tag)
-                }
-                if !found.contains(place) { found.append(place) }
-            }
-            return found
-        }
-        // In the order of the index of names.
-        let sorted = names.indices.sorted { names[$0] < names[$1] }
-        var numbers = [Int64](repeating: 0, count: names.count)
-        for (place, tag) in zip(sorted, try statements.numbers(of: sorted.map { names[$0] })) { numbers[place] = tag.1 }
-        var tags: [NumberedTags] = []
-        tags.reserveCapacity(order.count)
-        for (index, places) in placesOfRows.enumerated() {
-            // Rows next to each other often have the same.
-            if index > 0, placesOfRows[index - 1] == places, let last = tags.last {
-                tags.append(last)
-            } else {
-                tags.append(NumberedTags(places.map { numbers[$0] }))
-            }
-        }
-        return tags
     }
 }

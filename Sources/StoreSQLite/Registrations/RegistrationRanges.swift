@@ -43,12 +43,13 @@ struct RegistrationRanges {
         self.ranges.isEmpty ? nil : (self.ranges.joined(separator: " UNION ALL "), self.arguments)
     }
 
-    /// The numbers of the services and kinds that are asked for.
-    private var slots: [Int] {
-        (self.query.pns.map { [$0] } ?? PushService.allCases).flatMap { pns in
-            self.query.kinds.map { RegistrationSlot.number(pns, $0) }
-        }
+    /// The services and kinds that are asked for.
+    private var services: [(pns: PushService, kind: RegistrationKind)] {
+        (self.query.pns.map { [$0] } ?? PushService.allCases).flatMap { pns in self.query.kinds.map { (pns, $0) } }
     }
+
+    /// Their numbers.
+    private var slots: [Int] { self.services.map { RegistrationSlot.number($0.pns, $0.kind) } }
 
     private mutating func add(_ source: String, _ values: StatementArguments) {
         self.ranges.append("SELECT row FROM (SELECT row FROM \(source) AND row > ? ORDER BY row LIMIT ?)")
@@ -59,10 +60,10 @@ struct RegistrationRanges {
     /// A range for each registration that has one of the handles: of each service one, and one for each template.
     private mutating func addHolders(_ digest: HandleDigest, in database: Database) throws {
         guard let handles = self.query.handles, let (user, number) = self.userAndTag else { return }
-        for slot in self.slots {
+        for (pns, kind) in self.services {
+            let slot = RegistrationSlot.number(pns, kind)
             for handle in handles {
-                let key = digest.number(of: handle, slot, app: self.app)
-                let values: StatementArguments = [key, handle.text, slot, self.app]
+                let values = HandleIndex.values(handle, pns, kind, app: self.app, digest)
                 for row in try database.all(HandleIndex.findAll("r.row"), values, read: { $0[0] as Int64 }) {
                     var source = "registration WHERE row = ?"
                     var arguments: StatementArguments = [row]

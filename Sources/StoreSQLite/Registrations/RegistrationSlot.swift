@@ -18,6 +18,8 @@ struct RegistrationSlot: Hashable {
 
     init(_ upsert: RegisterRequest.Upsert) { self.init(upsert.pns, template: upsert.template?.name) }
 
+    init(_ row: ImportedRegistration) { self.init(row.pns, template: row.template?.name) }
+
     /// Reads the columns `pns` and `template_name`.
     init(stored number: Int, template: String?) throws(StoreError) {
         self.init(try PushService(stored: number & (Self.templates - 1)), template: template)

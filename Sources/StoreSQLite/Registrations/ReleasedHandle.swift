@@ -11,8 +11,9 @@ enum ReleasedHandle {
     static let life: Int64 = 2 * 86_400_000
 
     static func digest(_ handle: Handle, _ slot: RegistrationSlot) -> Data {
+        let identity = handle.sameDevice(at: slot.pns).lowerBound
         let name = slot.template.map { "\0\($0)" } ?? ""
-        return Data(SHA256.hash(data: Data((handle.text + name).utf8)).prefix(16))
+        return Data(SHA256.hash(data: Data((identity + name).utf8)).prefix(16))
     }
 }
 

@@ -265,6 +265,7 @@ struct RegistrationRow {
             tags: tags.sorted(),
             state: self.state,
             updated: self.updated,
+            version: self.version,
             expires: self.expires,
             ended: self.ended,
             template: self.slot?.template.flatMap { name in

@@ -8,7 +8,7 @@ import OutgoingHTTP
 import PushlineSimulator
 import RawHTTP
 
-/// Stands between an app and a `pushline-hub`: passes each call on as it came, but for one send that meets a fault.
+/// Stands between an app and a `pushline-hub`: passes each call on as it came, but for those sends that are to meet a fault.
 final class FaultyProxy: Sendable {
     enum Fault: Sendable {
         /// The call does not go on, and is answered so.
@@ -18,7 +18,8 @@ final class FaultyProxy: Sendable {
     }
 
     private struct State {
-        var fault: (text: String, Fault)?
+        /// By the texts that meet them.
+        var faults: [String: Fault] = [:]
         var calls: [RawServer.Request] = []
     }
 
@@ -52,7 +53,7 @@ final class FaultyProxy: Sendable {
     }
 
     /// Lets the next send of a text meet a fault, once.
-    func meet(_ fault: Fault, with text: String) { self.state.withLockedValue { $0.fault = (text, fault) } }
+    func meet(_ fault: Fault, with text: String) { self.state.withLockedValue { $0.faults[text] = fault } }
 
     /// The calls that had a text, those that met a fault among them.
     func calls(with text: String) -> [RawServer.Request] {
@@ -66,9 +67,8 @@ final class FaultyProxy: Sendable {
     private func react(_ call: RawServer.Request) async -> RawServer.Reply {
         let fault = self.state.withLockedValue { state -> Fault? in
             state.calls.append(call)
-            guard let (text, fault) = state.fault, Self.has(text, call) else { return nil }
-            state.fault = nil
-            return fault
+            guard let text = state.faults.keys.first(where: { Self.has($0, call) }) else { return nil }
+            return state.faults.removeValue(forKey: text)
         }
         do {
             switch fault {

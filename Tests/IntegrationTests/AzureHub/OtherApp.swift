@@ -45,6 +45,7 @@ struct OtherApp {
         _ name: String,
         before hub: HubAccess,
         through port: Int? = nil,
+        platforms: [PushService] = [.apns],
         of installation: EndToEndInstallation
     ) async throws {
         let authority = installation.file("\(name).pem")
@@ -54,7 +55,7 @@ struct OtherApp {
         spec.azureHub = AppSpec.AzureHub(
             connectionStringFile: installation.file("\(name).connection").path,
             name: hub.name,
-            platforms: [.apns],
+            platforms: platforms,
             trustFile: authority.path
         )
         try await self.init(name, spec, of: installation)
@@ -76,16 +77,32 @@ struct OtherApp {
         try Data((connection.text + "\n").utf8).write(to: installation.file("\(name).connection"), options: .atomic)
     }
 
-    func call(_ method: String, _ path: String, body: String? = nil) async throws -> EndToEndInstallation.Answer {
-        try await self.installation.asBackend(method, "/api/apps/\(self.name)\(path)", body: body, key: self.key)
+    func call(
+        _ method: String,
+        _ path: String,
+        body: String? = nil,
+        headers: [String: String] = [:]
+    ) async throws -> EndToEndInstallation.Answer {
+        try await self.installation.asBackend(
+            method,
+            "/api/apps/\(self.name)\(path)",
+            body: body,
+            key: self.key,
+            headers: headers
+        )
     }
 
-    /// Registers a device at APNs.
+    /// Registers a device.
     ///
     /// - Returns: The registration's id.
-    func register(_ token: String, user: String, tags: [String] = []) async throws -> String {
+    func register(
+        _ handle: String,
+        at pns: PushService = .apns,
+        user: String,
+        tags: [String] = []
+    ) async throws -> String {
         let tags = tags.map { "\"\($0)\"" }.joined(separator: ",")
-        let body = #"{"pns":"apns","handle":"\#(token)","user":"\#(user)","tags":[\#(tags)]}"#
+        let body = #"{"pns":"\#(pns.rawValue)","handle":"\#(handle)","user":"\#(user)","tags":[\#(tags)]}"#
         let answer = try await self.call("POST", "/registrations", body: body)
         #expect([200, 201].contains(answer.status), "\(String(decoding: answer.body, as: UTF8.self))")
         return try answer.decoded(Accepted.self).id

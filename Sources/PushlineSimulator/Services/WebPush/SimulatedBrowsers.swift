@@ -80,41 +80,21 @@ extension SimulatedBrowsers.Browser {
     /// The most bytes of a body that a push service must take (RFC 8030, section 7.2).
     static let maximumBody = 4096
 
-    /// What a browser does with a push: reads the one record of `aes128gcm` (RFC 8188, RFC 8291).
+    /// What a browser does with a push: agrees on a key with its sender (RFC 8291), and reads the one record.
     ///
     /// - Returns: The message; nil where the body is not for it, or not in order.
     func decrypt(_ body: [UInt8]) -> [UInt8]? {
-        // Salt, size of records, length of the sender's key, and the key.
-        guard body.count > 86 + 17, body[20] == 65 else { return nil }
-        let salt = body[..<16]
-        let recordSize = body[16..<20].reduce(0) { $0 << 8 | Int($1) }
-        let sender = body[21..<86]
-        let sealed = body[86...]
-        guard recordSize >= 18, sealed.count <= recordSize,
-            let senderKey = try? P256.KeyAgreement.PublicKey(x963Representation: sender),
+        guard let content = EncryptedContent(body),
+            let senderKey = try? P256.KeyAgreement.PublicKey(x963Representation: content.keyID),
             let shared = try? self.key.sharedSecretFromKeyAgreement(with: senderKey)
         else { return nil }
-        let material = shared.hkdfDerivedSymmetricKey(
-            using: SHA256.self,
-            salt: self.authenticationSecret,
-            sharedInfo: Data("WebPush: info\0".utf8) + self.publicKey + sender,
-            outputByteCount: 32
-        )
-        func derive(_ info: String, _ count: Int) -> SymmetricKey {
-            HKDF<SHA256>.deriveKey(
-                inputKeyMaterial: material,
-                salt: salt,
-                info: Data("Content-Encoding: \(info)\0".utf8),
-                outputByteCount: count
+        return content.open(
+            with: shared.hkdfDerivedSymmetricKey(
+                using: SHA256.self,
+                salt: self.authenticationSecret,
+                sharedInfo: Data("WebPush: info\0".utf8) + self.publicKey + content.keyID,
+                outputByteCount: 32
             )
-        }
-        let nonce = unsafe derive("nonce", 12).withUnsafeBytes { unsafe Data($0) }
-        guard let number = try? AES.GCM.Nonce(data: nonce),
-            let box = try? AES.GCM.SealedBox(nonce: number, ciphertext: sealed.dropLast(16), tag: sealed.suffix(16)),
-            let padded = try? AES.GCM.open(box, using: derive("aes128gcm", 16))
-        else { return nil }
-        // The last record ends with 2 and zeros.
-        guard let end = padded.lastIndex(where: { $0 != 0 }), padded[end] == 2 else { return nil }
-        return Array(padded[..<end])
+        )
     }
 }

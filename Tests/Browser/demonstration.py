@@ -1,0 +1,45 @@
+"""The demonstration that the page is tried against (deploy/quickstart --stay), and how it is led to the test's push services."""
+
+import base64
+import hashlib
+import os
+import subprocess
+
+from gcm import HOSTS
+
+
+def read_environment(path):
+    with open(path) as file:
+        pairs = [line.rstrip("\n").split("=", 1) for line in file if "=" in line and not line.startswith("export")]
+    environment = dict(pairs)
+    environment["users"] = dict(user.split(":", 1) for user in environment["PUSHLINE_USERS"].split(","))
+    environment["folder"] = os.path.dirname(environment["PUSHLINE_STORE"])
+    environment["PUSHLINE_API"] = f"http://127.0.0.1:{environment['PUSHLINE_API_PORT']}"
+    return environment
+
+
+def certificate(work):
+    """Makes the push services' certificate; the SHA-256 of its public key in base64."""
+    names = ",".join(["IP:127.0.0.1", *(f"DNS:{host}" for host in HOSTS)])
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+         "-addext", f"subjectAltName={names}", "-keyout", f"{work}/push.key", "-out", f"{work}/push.pem"],
+        check=True, stderr=subprocess.DEVNULL,
+    )
+    key = subprocess.run(["openssl", "pkey", "-in", f"{work}/push.key", "-pubout", "-outform", "DER"], check=True, stdout=subprocess.PIPE)
+    return base64.b64encode(hashlib.sha256(key.stdout).digest()).decode()
+
+
+def declare(binaries, environment, autopush, gcm, work):
+    """Lets the demonstration's app push to the test's push services."""
+    folder = environment["folder"] + "/simulator"
+    with open(f"{folder}/apps.yaml") as file:
+        others, web = file.read().split("    web:\n")
+    with open(f"{folder}/ca.pem") as authority, open(f"{work}/push.pem") as own, open(f"{work}/trust.pem", "w") as file:
+        file.write(authority.read().rstrip() + "\n" + own.read())
+    web = web.replace("endpoint_hosts: [", f'endpoint_hosts: ["{autopush.host}",').replace(f"{folder}/ca.pem", f"{work}/trust.pem")
+    places = ", ".join(f'"{host}={gcm.host}"' for host in HOSTS)
+    with open(f"{work}/apps.yaml", "w") as file:
+        file.write(f"{others}    web:\n      connect_to: [{places}]\n{web}")
+    settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE"]}
+    subprocess.run([f"{binaries}/pushline", "apps", "apply", f"{work}/apps.yaml"], env=settings, check=True, stdout=subprocess.DEVNULL)
