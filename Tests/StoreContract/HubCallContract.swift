@@ -56,7 +56,7 @@ struct HubCallContract {
         let call = try await self.call()
         #expect(try await self.begin(call) == .begun)
         // Another process, while the first may be at it.
-        let another = try await self.fixture.another()
+        let another = try self.fixture.another()
         guard
             case .underWay(let left) = try await another.beginHubCalls(
                 [call],
