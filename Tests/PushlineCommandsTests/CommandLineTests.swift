@@ -83,7 +83,7 @@ import Testing
         ["send", "--batch", "f", "--at", "+1h"], ["send", "--batch", "f", "--native", "f"],
         ["send", "--user", "ann", "hello", "--preview", "--watch"], ["send", "--batch", "f", "--preview"],
         ["send", "--batch", "f", "--dry-run"], ["send", "--batch", "f", "--json", "f"],
-        ["send", "--batch", "f", "--activity", "end"], ["send", "--batch", "f", "--channel", "c"],
+        ["send", "--batch", "f", "--activity", "end"], ["send", "--batch", "f", "--fcm-channel", "c"],
         ["send", "--user", "a", "--json", "f", "--native", "f"], ["send", "--users", "-", "--json", "-"],
         ["send", "--user", "a", "x", "--action", "yes"],
         ["send", "--user", "a", "x", "--action", "a=1", "--action", "a=2"],

@@ -39,7 +39,7 @@ import Testing
         Row("--subtitle-loc-key", "k") { $0.subtitleLocKey = "k" },
         Row("--subtitle-loc-arg", "a") { $0.subtitleLocArgs = ["a"] },
         Row("--body-loc-key", "k") { $0.bodyLocKey = "k" }, Row("--body-loc-arg", "a") { $0.bodyLocArgs = ["a"] },
-        Row("--channel", "sales") {
+        Row("--fcm-channel", "sales") {
             $0.fcm = .init()
             $0.fcm?.channel = "sales"
         },

@@ -67,8 +67,8 @@ struct MessageOptions: ParsableArguments {
     @Option(help: "What is put into the text of --body-loc-key; repeatable.")
     var bodyLocArg: [String] = []
 
-    @Option(help: "The app's notification channel (Android).")
-    var channel: String?
+    @Option(help: "The app's notification channel on Android.")
+    var fcmChannel: String?
 
     @Option(
         help: ArgumentHelp(
@@ -156,7 +156,7 @@ struct MessageOptions: ParsableArguments {
         notification.subtitleLocArgs = self.subtitleLocArg.isEmpty ? nil : self.subtitleLocArg
         notification.bodyLocKey = self.bodyLocKey
         notification.bodyLocArgs = self.bodyLocArg.isEmpty ? nil : self.bodyLocArg
-        if let channel = self.channel {
+        if let channel = self.fcmChannel {
             notification.fcm = .init()
             notification.fcm?.channel = channel
         }
