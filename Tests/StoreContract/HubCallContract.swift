@@ -56,7 +56,7 @@ struct HubCallContract {
         let call = try await self.call()
         #expect(try await self.begin(call) == .begun)
         // Another process, while the first may be at it.
-        let another = try await self.fixture.another()
+        let another = try self.fixture.another()
         guard
             case .underWay(let left) = try await another.beginHubCalls(
                 [call],
@@ -96,7 +96,7 @@ struct HubCallContract {
         #expect(try await look() == .withdrawn)
         #expect(try await self.shown(call) == nil)
         #expect(try await self.begin(call) == .begun)
-        #expect(try await look() == .underWay(Self.time))
+        guard case .underWay = try await look() else { throw Unexpected("it is under way") }
         try await self.store.endHubCalls([call], .notTaken)
         #expect(try await look() == .withdrawn)
         #expect(try await self.begin(call) == .begun)
