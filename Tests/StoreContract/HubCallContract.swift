@@ -141,7 +141,7 @@ struct HubCallContract {
             ]
         )
         // Whoever took it may have died.
-        #expect(try self.fixture.another().takeHubCalls(limit: 10) == [])
+        #expect(try await self.fixture.another().takeHubCalls(limit: 10) == [])
         self.scenario.time.advance(.seconds(60))
         #expect(try await self.store.takeHubCalls(limit: 10).count == 1)
         let first = HubCall.Outcome(state: "Processing", devices: ["Success": 1])
