@@ -37,9 +37,14 @@ def declare(binaries, environment, autopush, gcm, work):
         others, web = file.read().split("    web:\n")
     with open(f"{folder}/ca.pem") as authority, open(f"{work}/push.pem") as own, open(f"{work}/trust.pem", "w") as file:
         file.write(authority.read().rstrip() + "\n" + own.read())
-    web = web.replace("endpoint_hosts: [", f'endpoint_hosts: ["{autopush.host}",').replace(f"{folder}/ca.pem", f"{work}/trust.pem")
     places = ", ".join(f'"{host}={gcm.host}"' for host in HOSTS)
+    for declared, ours in [
+        ("endpoint_hosts: [", f'endpoint_hosts: ["{autopush.host}",'), ("connect_to: [", f"connect_to: [{places}"),
+        (f"{folder}/ca.pem", f"{work}/trust.pem"),
+    ]:
+        assert declared in web, declared
+        web = web.replace(declared, ours)
     with open(f"{work}/apps.yaml", "w") as file:
-        file.write(f"{others}    web:\n      connect_to: [{places}]\n{web}")
+        file.write(f"{others}    web:\n{web}")
     settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE"]}
     subprocess.run([f"{binaries}/pushline", "apps", "apply", f"{work}/apps.yaml"], env=settings, check=True, stdout=subprocess.DEVNULL)

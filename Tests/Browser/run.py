@@ -24,6 +24,7 @@ WIDTHS = {360: "narrow", 768: None, 1440: "wide"}
 
 
 def accessible(page, axe, images, state):
+    page.browser.run(f"if (!window.axe) {{ {axe} }}")
     for language, word in reversed(LANGUAGES.items()):
         page.browser.run(
             "const list = document.getElementById('language'); list.value = arguments[0]; list.dispatchEvent(new Event('change'));", language)
@@ -33,7 +34,7 @@ def accessible(page, axe, images, state):
                 page.browser.look(scheme, width)
                 page.until(f"innerWidth === {width} && matchMedia('(prefers-color-scheme: {scheme})').matches")
                 assert page.value("document.documentElement.scrollWidth") <= width, (language, width)
-                found = page.browser.run(f"if (!window.axe) {{ {axe} }} return (await axe.run()).violations.map("
+                found = page.browser.run("return (await axe.run()).violations.map("
                                          "rule => [rule.id, rule.nodes.map(node => node.html + ' ' + node.failureSummary)]);")
                 assert found == [], (page.browser.name, state, language, scheme, width, found)
                 if language == "en" and name:

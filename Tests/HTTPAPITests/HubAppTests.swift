@@ -128,8 +128,9 @@ import Testing
             let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
             let number = Recipient(place: 1, pns: .apns, handle: Handle(stored: "x"), reference: nil).number
             let call = HubCallKey(job: id, pns: .apns, number: number)
-            #expect(try await api.store.beginHubCall(call, lasting: .seconds(30)) == .begun)
-            try await api.store.endHubCall(call, .taken(id: "n-1"))
+            let starts = try await api.store.beginHubCalls([call], lasting: .seconds(30), isWithdrawn: false)
+            #expect(starts == [.begun])
+            try await api.store.endHubCalls([call], .taken(id: "n-1"))
             let said = HubCall.Outcome(state: "Completed", devices: ["Success": 3])
             try await api.store.noteHubCall(call, said, againIn: nil)
             let job = try await api.call(.get, "/api/jobs/\(id)", as: .user("desk"))

@@ -76,9 +76,17 @@ final class Breakers: Sendable {
 
     /// Makes a call of an app's hub over a wire that is no send, as far as the hub's breaker lets it.
     ///
+    /// - Parameters:
+    ///   - key: The hub's breaker.
+    ///   - needsNoRight: Whether a right that is missing says nothing: others may be there.
+    ///   - call: The call.
     /// - Returns: What it returns.
     /// - Throws: ``HubIsResting`` where it is not made; what it throws, of which the breaker counts what the hub said or did not say.
-    func through<Value>(_ key: Key, _ call: () async throws -> Value) async throws -> Value {
+    func through<Value>(
+        _ key: Key,
+        needsNoRight: Bool = false,
+        _ call: () async throws -> Value
+    ) async throws -> Value {
         let permission = self.enter(key)
         if case .rejected(let pause, let reason) = permission { throw HubIsResting(pause: pause, reason: reason) }
         var said: [DeviceResult] = []
@@ -88,8 +96,7 @@ final class Breakers: Sendable {
             said = [.accepted]
             return value
         } catch let error as HubError {
-            // A right may be missing for this and not for sends.
-            if error.kind != .misconfigured { said = [DeviceResult(error)] }
+            if error.kind != .misconfigured || !needsNoRight { said = [DeviceResult(error)] }
             throw error
         }
     }

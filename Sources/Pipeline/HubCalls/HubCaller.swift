@@ -26,7 +26,10 @@ struct HubCaller: PushSender {
 
     func send(_ batch: PushRequest) async -> [DeviceResult] {
         // A hub can validate nothing without delivering it.
-        guard !batch.isDryRun else { return batch.indexes.map { _ in .settled(.accepted) } }
+        guard !batch.isDryRun else {
+            let result: DeviceResult = batch.isStopped() ? .unsent : .settled(.accepted)
+            return batch.indexes.map { _ in result }
+        }
         let headers = ServiceFormat.of(batch.payload.kind.pns)?.headers(batch.headers, self.spec) ?? []
         // One that is begun later would outlast the batch.
         let last = batch.deadline - self.callTime

@@ -109,7 +109,8 @@ package struct HubCallers: Sendable {
             }
             let hub = try self.hubs.hub(declaration)
             // A round of questions lasts as long as its slowest.
-            let said = try await breakers.through(.hub(of: call.app)) {
+            // A rule that may send need not be one that may ask.
+            let said = try await breakers.through(.hub(of: call.app), needsNoRight: true) {
                 try await hub.outcome(of: call.id, app: call.app)
             }
             switch said {
