@@ -6,7 +6,8 @@ import PushlineClient
 struct LiveActivityOptions: ParsableArguments {
     @Option(
         name: .customLong("activity"),
-        help: "start, update or end: what becomes of the Live Activities of --handle or --channel. Text and title are its alert.",
+        help:
+            "start, update or end: what becomes of the Live Activities of --handle or --channel. Text and title are its alert.",
         completion: .list(LiveActivity.Event.allCases.map(\.rawValue))
     )
     var event: String?
