@@ -349,6 +349,12 @@ import Testing
         }
     }
 
+    @Test func theHandlesOfACallAreOneAnswer() {
+        let busy = DeviceResult.retry(after: nil, scope: .sender, counts: true, reason: "busy", status: 503)
+        let statistics = SendStatistics([busy] + Array(repeating: .together(busy), count: 29), of: nil)
+        #expect(statistics.answered == 0 && statistics.failed == 1)
+    }
+
     @Test func aBreakerCountsNothingThatTheStoreSays() {
         let settled: [DeviceResult] = [.settled(.accepted), .settled(.unknown), .settled(.underWay(.seconds(1)))]
         let statistics = SendStatistics(settled, of: nil)

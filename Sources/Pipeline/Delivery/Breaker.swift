@@ -255,7 +255,7 @@ struct SendStatistics {
                 // Without a status it was not the device's address that refused: no token was to be had.
                 if deviceChoosesHost, status != nil { self.failedAt.append(place) }
                 self.rejection = reason
-            case .unsent, .settled: break
+            case .unsent, .settled, .together: break
             }
         }
         self.owners = Array(repeating: nil, count: self.dead)

@@ -94,6 +94,8 @@ struct OutcomeBuilder {
     ) {
         for (index, result) in zip(indexes, results) {
             let tries = self.batch.devices.tries(at: index)
+            var result = result
+            if case .together(let shared) = result { result = shared }
             switch result {
             case .accepted, .settled(.accepted):
                 self.result.accepted += 1
@@ -131,6 +133,8 @@ struct OutcomeBuilder {
                 let words = status.map { "\($0) \(reason)" } ?? reason
                 self.again(index, tries: tries + (counts ? 1 : 0), after: after, reason: words, counts: counts)
             case .unknown(let reason): self.failed(index, .unknown, status: 0, reason: reason)
+            // The one that they share is none of these.
+            case .together: self.addRetry(index, tries: tries, wait: .zero)
             case .settled(.unknown):
                 self.failed(index, .unknown, status: 0, reason: HubCallStart.unknownReason)
             case .settled(.underWay(let left)):

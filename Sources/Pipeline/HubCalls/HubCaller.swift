@@ -133,7 +133,7 @@ struct HubCaller: PushSender {
             // The outcome has what is known; the call alone stays without.
             self.logger.warning("The answer of a hub cannot be written", metadata: ["error": "\(error)"])
         }
-        for place in begun { results[place] = result }
+        for place in begun { results[place] = place == first || result == .unsent ? result : .together(result) }
         return results
     }
 

@@ -64,6 +64,7 @@ extension DeviceResult {
         case .unanswered: "unanswered"
         case .unknown: "unknown"
         case .settled: "settled"
+        case .together(let result): result.metricsClass
         }
     }
 }

@@ -24,6 +24,8 @@ package enum DeviceResult: Sendable, Equatable {
     case unknown(reason: String)
     /// Nothing was sent: the store has what became of it before. This says nothing about the service.
     case settled(Settled)
+    /// It went with another one in one call, and has its result: together they are one answer of the service.
+    indirect case together(DeviceResult)
 
     /// What the store has of an earlier try.
     package enum Settled: Sendable, Equatable {

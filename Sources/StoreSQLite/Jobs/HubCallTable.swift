@@ -162,10 +162,10 @@ extension WriteContext {
         let job = try self.database.first(
             "SELECT state, ends FROM job WHERE id = ?",
             [call.job.blob]
-        ) { (state: try Job.State(number: $0[0]), ends: $0[1] as Int64) }
+        ) { (state: try Job.State(number: $0[0]), ends: $0[1] as Int64?) }
         guard let job else { throw StoreError(.corrupt, "a call of a hub is of no job") }
         // Behind the change that stops a job none of its calls begins.
-        guard !isWithdrawn, job.state.stopCause == nil, !job.state.isFinal, job.ends > self.now else {
+        guard !isWithdrawn, job.state.stopCause == nil, !job.state.isFinal, job.ends ?? 0 > self.now else {
             return .withdrawn
         }
         try self.database.run(
