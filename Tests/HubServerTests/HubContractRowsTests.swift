@@ -165,7 +165,7 @@ struct HubContractRowsTests {
             )
             #expect(try list.registrations.isEmpty)
             // A list of hubs is no hub's, and Access Control has ended.
-            #expect(try await hub.call(.get, "/$Resources/NotificationHubs/?api-version=2014-09").status == 401)
+            #expect(try await hub.call(.get, "/$Resources/NotificationHubs/?api-version=2014-09").status == 404)
             let wrap = ["Authorization": "WRAP access_token=\"x\""]
             #expect(try await hub.call(.get, "/default/jobs", as: nil, headers: wrap).status == 401)
             for path in ["jobs", "feedbackcontainer"] {
