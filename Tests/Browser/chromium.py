@@ -30,8 +30,9 @@ class Chromium:
             "args": [
                 "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--lang=en-US", f"--user-data-dir={folder}", "--hide-scrollbars",
                 *push.switches, f"--ignore-certificate-errors-spki-list={key_hash}", f"--log-net-log={self.network_log}",
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
             ],
-            # It would keep the browser from its push service.
+            # It would keep the browser from its push service, and from others too: those are not found.
             "excludeSwitches": ["disable-background-networking"],
             "prefs": {"intl.accept_languages": "en-US"},
         }

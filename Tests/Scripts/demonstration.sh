@@ -28,10 +28,10 @@ demonstration_start() {
     rm -f "$ENV_FILE"
     PUSHLINE_BIN=$BIN "$ROOT/deploy/quickstart" --stay >>"$LOG" 2>&1 </dev/null &
     QUICKSTART=$!
-    for _ in $(seq 1 600); do
+    for _ in $(seq 1 1500); do
         if [ -s "$ENV_FILE" ]; then break; fi
         kill -0 "$QUICKSTART" 2>/dev/null || fail "the quickstart ended: see $LOG"
         sleep 0.2
     done
-    [ -s "$ENV_FILE" ] || fail "the quickstart is not ready after two minutes: see $LOG"
+    [ -s "$ENV_FILE" ] || fail "the quickstart is not ready after five minutes: see $LOG"
 }
