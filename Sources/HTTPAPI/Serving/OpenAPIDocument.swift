@@ -32,9 +32,7 @@ enum OpenAPIDocument {
         "rules of a message": MessageRule.schemas(of: nil).map { "- \($0)" }.joined(separator: Self.lineOfProperties),
         "no member of a message": Self.none(SendContent.members.filter { $0 != "liveActivity" }),
         "no neutral member of a message": Self.none(MessageMember.members(of: nil).map(\.name)),
-        "nothing of services": SendContent.ownMembers.map {
-            "\($0): {type: [object, \"null\"], additionalProperties: {type: \"null\"}}"
-        }.joined(separator: Self.lineOfProperties),
+        "nothing of services": ServiceFormat.all.map(Self.nothing).joined(separator: Self.lineOfProperties),
         "options of a send": Self.options(["to"] + SendBody.options).joined(separator: Self.lineOfProperties),
         "options of a Live Activity": Self.options(SendBody.options).joined(separator: Self.lineOfProperties),
         "options of a broadcast": Self.options(SendBody.options.filter { $0 != "collapse" })
@@ -65,6 +63,13 @@ enum OpenAPIDocument {
     /// Properties of which none is given.
     private static func none(_ names: [String]) -> String {
         names.map { "\($0): {type: \"null\"}" }.joined(separator: Self.lineOfProperties)
+    }
+
+    /// The object of what that service alone takes, where nothing is in it.
+    private static func nothing(_ format: ServiceFormat) -> String {
+        let names = MessageMember.members(of: format.service).map { "\($0.name): {type: \"null\"}" }
+        return "\(format.service.rawValue): {type: [object, \"null\"], additionalProperties: false, "
+            + "properties: {\(names.joined(separator: ", "))}}"
     }
 
     /// What every send may have, as it is written for a message.
