@@ -204,7 +204,7 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "Authentication", "Hub", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox",
+                "CResources", "Authentication", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox",
                 "Payloads",
                 "PushModel",
                 "PushlineMetrics",

@@ -19,7 +19,7 @@ package protocol NotificationHub: Sendable {
     /// Takes a send.
     ///
     /// - Returns: The id under which the hub says more; nil = it gives none.
-    /// - Throws: ``HubError``.
+    /// - Throws: ``HubError``; the embedded hub also its store's error.
     func take(_ send: HubSend) async throws -> String?
 
     /// Says what became of a send that it took.
@@ -28,7 +28,7 @@ package protocol NotificationHub: Sendable {
     ///   - id: The send's id.
     ///   - app: Whose it is.
     /// - Returns: What is known by now.
-    /// - Throws: ``HubError``.
+    /// - Throws: ``HubError``; the embedded hub also its store's error.
     func outcome(of id: String, app: AppID) async throws -> HubOutcome
 }
 

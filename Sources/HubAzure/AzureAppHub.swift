@@ -9,7 +9,7 @@ struct AzureAppHub: NotificationHub {
     func take(_ send: HubSend) async throws -> String? {
         var azure = try AzureSend(send)
         azure.trackingID = send.trackingID
-        azure.scheduledAt = send.startsAt
+        azure.scheduledAt = send.startsAt.flatMap { $0 > .now ? $0 : nil }
         do throws(AzureHubError) { return try await self.hub.send(azure).notificationID } catch {
             throw HubError(error)
         }

@@ -39,7 +39,7 @@ package struct EmbeddedHub: NotificationHub, SendFanOut {
     ///   - store: Where registrations and batches are.
     ///   - broker: Carries the batches to the delivery workers.
     ///   - configuration: How long it waits.
-    ///   - intake: Accepts the sends that it takes; nil = it does so itself, each alone.
+    ///   - intake: Accepts the sends that it takes; nil = it takes none.
     ///   - logger: For degraded states.
     package init(
         store: any HubStore,
@@ -72,7 +72,7 @@ package struct EmbeddedHub: NotificationHub, SendFanOut {
                 most: spec.registrationsPerUser ?? AppSpec.defaultRegistrationsPerUser
             )
         } catch let error as StoreError {
-            throw HubError(error)
+            throw HubError(.unavailable(after: nil), error.message)
         }
     }
 
@@ -86,7 +86,7 @@ package struct EmbeddedHub: NotificationHub, SendFanOut {
                 if let result { return result }
             } while ContinuousClock.now < end
         } catch let error as StoreError {
-            throw HubError(error)
+            throw HubError(.unavailable(after: nil), error.message)
         }
         return nil
     }

@@ -37,9 +37,13 @@ enum KeepUntil {
         { form, _ in form.header(name).flatMap(Int64.init).map { Timestamp(milliseconds: $0 * 1000) } }
     }
 
-    /// What `android.ttl` of a message of FCM says, such as `3.5s`.
+    private static let ttl = Array("\"ttl\"".utf8)
+
+    /// What `android.ttl` of a message of FCM says, such as `3.5s`: nothing where the message has parts for other platforms, to whose devices
+    /// it does not apply.
     @Sendable static func ofFCM(_ form: NativePayload, from begins: Timestamp) -> Timestamp? {
-        guard case .object(let message)? = try? JSONReader.read(form.body),
+        guard form.body.contains(Self.ttl), case .object(let message)? = try? JSONReader.read(form.body),
+            !message.contains(where: { $0.name == "apns" || $0.name == "webpush" }),
             case .object(let android)? = message.first(where: { $0.name == "android" })?.value,
             case .string(let text)? = android.first(where: { $0.name == "ttl" })?.value,
             let seconds = Double(text.dropLast())

@@ -338,6 +338,21 @@ import Testing
         }
     }
 
+    @Test func aBadHandleTakesNoOtherOfItsListAlong() async throws {
+        try await Self.with { harness in
+            let handles = (1...30).map { String(format: "%064x", $0) }
+            harness.wireHub.refuse(handles[6], handles[29])
+            let addresses = handles.map { HubAddress.device($0) }
+            let id = try await Self.send(harness, to: addresses, services: [.apns])
+            let job = try await harness.wait(for: id)
+            #expect(job.counts[.apns]?.accepted == 28)
+            #expect(job.counts[.apns]?.failed == [.rejected: 2])
+            expectSound(job)
+            let states = try await Self.calls(harness, id).map(\.state)
+            #expect(states.count { $0 == .taken } == 28 && states.count { $0 == .refused } == 2)
+        }
+    }
+
     @Test func theListOfALostCallIsUnknown() async throws {
         try await Self.with { harness in
             harness.wireHub.answer(.failure(HubError(.unknown, "the connection broke")))
@@ -389,7 +404,7 @@ extension HubSend {
     fileprivate var payload: NativePayload? { if case .native(let payload) = self.form { payload } else { nil } }
 
     /// The handles of its list; nil = it has none.
-    fileprivate var listed: [Recipient]? {
+    var listed: [Recipient]? {
         guard case .list(let list) = self.audience, case .handles(let devices) = list.devices else { return nil }
         return devices
     }

@@ -14,6 +14,7 @@ final class ScriptedWireHub: NotificationHub, WireHubs {
         var sends: [HubSend] = []
         var losses = 0
         var isSilent = false
+        var bad: Set<String> = []
         var questions = 0
         var changes = 0
     }
@@ -27,6 +28,9 @@ final class ScriptedWireHub: NotificationHub, WireHubs {
 
     /// Says this of what it took, in turn; behind the last one nothing.
     func tell(_ outcomes: HubOutcome...) { self.state.withLockedValue { $0.outcomes += outcomes } }
+
+    /// Refuses every list that has one of these handles.
+    func refuse(_ handles: String...) { self.state.withLockedValue { $0.bad = Set(handles) } }
 
     /// Is not to be found, so many times.
     func lose(_ times: Int) { self.state.withLockedValue { $0.losses = times } }
@@ -60,8 +64,11 @@ final class ScriptedWireHub: NotificationHub, WireHubs {
     }
 
     func take(_ send: HubSend) async throws -> String? {
-        let answer = self.state.withLockedValue { state in
+        let answer: Result<String?, HubError> = self.state.withLockedValue { state in
             state.sends.append(send)
+            if let list = send.listed, list.contains(where: { $0.handle.map { state.bad.contains($0.text) } ?? false }) {
+                return .failure(HubError(.refused, "no handle of mine", status: 400))
+            }
             return state.answers.isEmpty ? .success("n-\(state.sends.count)") : state.answers.removeFirst()
         }
         return try answer.get()

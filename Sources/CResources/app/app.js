@@ -86,10 +86,10 @@ async function register() {
 /** What a call says where the session has ended. */
 const ended = Object.assign(new Error("401"), { status: 401 });
 
-/** The other tabs with this page: who leaves one of them leaves all. */
-const others = new BroadcastChannel("pushline.left");
+/** The other tabs with this page have the same session: it has ended where somebody else is signed in now, or nobody. */
+const others = new BroadcastChannel("pushline.session");
 others.addEventListener("message", ({ data }) => {
-  if (page.user !== null && data === api.configuration.app) step(() => Promise.reject(ended));
+  if (page.user !== null && page.user !== data.user && data.app === api.configuration.app) step(() => Promise.reject(ended));
 });
 
 /** Ends the wait for the subscription. */
@@ -118,6 +118,7 @@ async function logIn() {
   const session = await (await api.call("POST", "session", { user: seen("user").value, password: seen("password").value })).json();
   seen("password").value = "";
   // Signed in is who can be reached: before the registration is true, nothing can be sent.
+  others.postMessage({ app: api.configuration.app, user: session.user });
   await register();
   page.user = session.user;
 }
@@ -150,7 +151,7 @@ async function logOut() {
     if (error.status !== 401) throw error;
   }
   await leave();
-  others.postMessage(api.configuration.app);
+  others.postMessage({ app: api.configuration.app, user: null });
   if (failures.length > 0) throw failures[0];
 }
 
@@ -206,7 +207,7 @@ const show = (id) => step(() => viewer.show(id));
 
 /** What a service worker tells. */
 function receive({ data }) {
-  if (data.isRenewed) subscribe();
+  if (data.isRenewed && page.device === "known") subscribe();
   if (data.open) show(data.open.id);
   // What comes after the session's end is in the browser's own notification alone.
   if (!data.received || page.user === null) return;

@@ -320,7 +320,7 @@ struct SendBody {
         guard caller.role == .user else { return }
         guard target.isToUser else {
             throw Problem.forbidden(
-                "sending to tags, lists or all requires the role sender or operator; a user may send to users (to.user, to.users)"
+                "sending to tags, lists, channels or all requires the role sender or operator; a user may send to users (to.user, to.users)"
             )
         }
         // A user could imitate a call, or wake all apps of another, with a payload that the app never shows.

@@ -1,5 +1,4 @@
 import HTTPTypes
-import Hub
 import Logging
 import NIOConcurrencyHelpers
 import PushModel
@@ -37,15 +36,6 @@ struct FailureReport: Sendable {
                 metadata: ["request.id": "\(request)", "error": "\(fault)"]
             )
             return problem
-        case let fault as HubError:
-            guard fault.kind != .refused else { return Problem(.badRequest, fault.message) }
-            self.logger.log(
-                level: self.mayWarn() ? .warning : .debug,
-                "The hub failed a request",
-                metadata: ["request.id": "\(request)", "error": "\(fault)"]
-            )
-            let wait = fault.retryAfter ?? .seconds(5)
-            return Problem.later(.serviceUnavailable, fault.message, seconds: Int(wait.components.seconds))
         case is CancellationError:
             return Problem.later(.serviceUnavailable, "the server is shutting down", seconds: 1)
         default:

@@ -26,7 +26,9 @@ struct HubInstallations: Sendable {
         for attempt in 1...Self.mostPatches {
             if try await self.apply(patch, to: id, request) { return .wire() }
             // Another change came between: this one is made again, of what there is now.
-            try await Task.sleep(for: .milliseconds(Int.random(in: 0...(20 << attempt))))
+            if attempt < Self.mostPatches {
+                try await Task.sleep(for: .milliseconds(Int.random(in: 0...(20 << attempt))))
+            }
         }
         throw WireHost.Refusal(
             .serviceUnavailable,

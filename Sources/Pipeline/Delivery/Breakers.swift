@@ -78,13 +78,14 @@ final class Breakers: Sendable {
     ///
     /// - Parameters:
     ///   - key: The hub's breaker.
-    ///   - needsNoRight: Whether a right that is missing says nothing: others may be there.
+    ///   - isQuestion: Whether it only asks. What a hub answers then says nothing about sends, only that it gives no answer does:
+    ///     a rule that may send need not be one that may ask.
     ///   - call: The call.
     /// - Returns: What it returns.
     /// - Throws: ``HubIsResting`` where it is not made; what it throws, of which the breaker counts what the hub said or did not say.
     func through<Value>(
         _ key: Key,
-        needsNoRight: Bool = false,
+        isQuestion: Bool = false,
         _ call: () async throws -> Value
     ) async throws -> Value {
         let permission = self.enter(key)
@@ -96,7 +97,8 @@ final class Breakers: Sendable {
             said = [.accepted]
             return value
         } catch let error as HubError {
-            if error.kind != .misconfigured || !needsNoRight { said = [DeviceResult(error)] }
+            let saysNothing = isQuestion && (error.status != nil || error.kind == .misconfigured)
+            if !saysNothing { said = [DeviceResult(error)] }
             throw error
         }
     }

@@ -44,10 +44,7 @@ struct HubCaller: PushSender {
             var next = calls.makeIterator()
             func start() {
                 guard let call = next.next() else { return }
-                group.addTask {
-                    let isWithdrawn = call.isWithdrawn || isWithdrawn()
-                    return (call, await self.send(batch, call, headers, isWithdrawn: isWithdrawn))
-                }
+                group.addTask { (call, await self.send(batch, call, headers, isWithdrawn: isWithdrawn)) }
             }
             for _ in 0..<self.concurrency { start() }
             while let (call, answers) = await group.next() {
@@ -100,17 +97,19 @@ struct HubCaller: PushSender {
         _ batch: PushRequest,
         _ call: Call,
         _ headers: [NativePayload.Header],
-        isWithdrawn: Bool
+        isWithdrawn: @Sendable () -> Bool
     ) async -> [DeviceResult] {
         let devices = call.places.map { batch.indexes[$0] }
         let pns = batch.payload.kind.pns
         let keys = devices.map { HubCallKey(job: batch.job(of: $0), pns: pns, number: batch.devices.rows[$0]) }
+        let isWithdrawnNow = call.isWithdrawn || isWithdrawn()
         let starts: [HubCallStart]
         do {
-            starts = try await self.store.beginHubCalls(keys, lasting: self.callTime, isWithdrawn: isWithdrawn)
+            starts = try await self.store.beginHubCalls(keys, lasting: self.callTime, isWithdrawn: isWithdrawnNow)
         } catch {
             self.logger.debug("A call of a hub cannot be begun", metadata: ["error": "\(error)"])
-            return keys.map { _ in .unsent }
+            // Maybe one was made before: it is looked at again, also where the job was stopped, and not counted as unsent.
+            return keys.map { _ in .settled(.underWay(.zero)) }
         }
         var results = starts.map { DeviceResult($0) }
         let begun = starts.indices.filter { starts[$0] == .begun }
@@ -118,12 +117,15 @@ struct HubCaller: PushSender {
         CrashPoint.hubSubmitting.reach()
         let id = keys[first].job.notificationID(row: keys[first].number)
         let payload = NativePayload(kind: batch.payload.kind, headers: headers, body: batch.body(of: devices[first]))
-        let (end, result) = await self.make(
+        var (end, result) = await self.make(
             payload,
             to: begun.map { batch.devices.handles.handle(at: devices[$0]) },
             trackingID: begun.count == 1 ? "\(id)" : "\(id)-\(begun.count)"
         )
         CrashPoint.hubAnswered.reach()
+        // One bad handle refuses a whole list: its halves tell which.
+        let isDivided = begun.count > 1 && end == .refused
+        if isDivided { (end, result) = (.notTaken, .unsent) }
         do {
             // Without a limit, as for outcomes: a call that was surely not taken would else be found under way, and end as unknown.
             try await StoreRetry(logger: self.logger).run {
@@ -133,7 +135,16 @@ struct HubCaller: PushSender {
             // The outcome has what is known; the call alone stays without.
             self.logger.warning("The answer of a hub cannot be written", metadata: ["error": "\(error)"])
         }
-        for place in begun { results[place] = place == first || result == .unsent ? result : .together(result) }
+        guard isDivided else {
+            for place in begun { results[place] = place == first || result == .unsent ? result : .together(result) }
+            return results
+        }
+        let middle = begun.count / 2
+        for half in [begun[..<middle], begun[middle...]] {
+            let part = Call(places: half.map { call.places[$0] })
+            let answers = await self.send(batch, part, headers, isWithdrawn: isWithdrawn)
+            for (place, answer) in zip(half, answers) { results[place] = answer }
+        }
         return results
     }
 

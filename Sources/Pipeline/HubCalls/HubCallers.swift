@@ -108,9 +108,8 @@ package struct HubCallers: Sendable {
                 return try await self.store.noteHubCall(call.key, nil, againIn: nil)
             }
             let hub = try self.hubs.hub(declaration)
-            // A round of questions lasts as long as its slowest.
-            // A rule that may send need not be one that may ask.
-            let said = try await breakers.through(.hub(of: call.app), needsNoRight: true) {
+            // A hub that gives no answer is not asked: a round lasts as long as its slowest.
+            let said = try await breakers.through(.hub(of: call.app), isQuestion: true) {
                 try await hub.outcome(of: call.id, app: call.app)
             }
             switch said {

@@ -108,14 +108,18 @@ package struct RegisterWorker: Service {
                 return try await self.deferMessage(id, Self.deferral(error.pause, error.reason), retry)
             } catch let error as HubError {
                 logger.warning("The hub failed; the message waits and is tried again", metadata: ["error": "\(error)"])
-                let reason = WaitReason(error.message)
-                return try await self.deferMessage(id, Self.deferral(error.retryAfter, reason), retry)
+                // It waits as long again as it has waited: a change that alone fails must not be the one that tries the hub each time.
+                let age = min(max(.zero, job.begins.duration(to: .now)), Self.longestOwnPause)
+                let deferral = Self.deferral(max(age, error.retryAfter ?? .zero), WaitReason(error.message))
+                return try await self.deferMessage(id, deferral, retry)
             }
         }
     }
 
     /// The longest wait that a hub may ask for.
     private static let longestPause = Duration.seconds(300)
+    /// The longest wait of a job that was refused before.
+    private static let longestOwnPause = Duration.seconds(60)
     /// Over how long messages that wait for a hub come back: its breaker lets one of them see whether it is well.
     private static let spread = Duration.seconds(5)
 

@@ -82,7 +82,7 @@ package enum APNsAnswers {
         case "ChannelNotRegistered", "BadChannelId":
             "the bundle id has no such channel in this environment: pushline channels list shows those that it has"
         case "CannotCreateChannelConfig":
-            "the bundle id has as many channels as Apple allows (10,000): delete those that are over"
+            "the bundle id has as many channels as Apple allows (10,000): delete those that are no longer used"
         default: nil
         }
     }

@@ -18,7 +18,7 @@ struct LiveActivityOptions: ParsableArguments {
     @Option(help: "From when on the state counts as out of date, as 2026-12-24T18:00:00Z or +30m.")
     var stale: String?
 
-    @Option(help: "When an ended activity goes from the screen; a past moment = at once.")
+    @Option(help: "When an ended activity is removed from the screen; a past moment = at once.")
     var dismiss: String?
 
     @Option(help: "For a start: the name of the app's type of attributes.")
