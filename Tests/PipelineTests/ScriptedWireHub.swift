@@ -66,7 +66,8 @@ final class ScriptedWireHub: NotificationHub, WireHubs {
     func take(_ send: HubSend) async throws -> String? {
         let answer: Result<String?, HubError> = self.state.withLockedValue { state in
             state.sends.append(send)
-            if let list = send.listed, list.contains(where: { $0.handle.map { state.bad.contains($0.text) } ?? false }) {
+            if let list = send.listed, list.contains(where: { $0.handle.map { state.bad.contains($0.text) } ?? false })
+            {
                 return .failure(HubError(.refused, "no handle of mine", status: 400))
             }
             return state.answers.isEmpty ? .success("n-\(state.sends.count)") : state.answers.removeFirst()
