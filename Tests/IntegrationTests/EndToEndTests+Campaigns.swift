@@ -65,25 +65,20 @@ extension EndToEndTests {
         var spec = try installation.simulator.appSpec
         spec.fcm?.devicesPerSecond = 500
         try await installation.apply(spec)
-        // Never faster. How close it comes is the machine's affair too, with other suites beside it: here it is tried again, and must come
-        // near enough to show that nothing else holds it; RateLimitContract has the exact rate, on a clock of its own.
-        var rates: [Double] = []
-        for attempt in 1...3 where rates.allSatisfy({ $0 < 0.95 * 500 }) {
-            let before = installation.simulator.counts.next
-            let id = try await self.begin("pace", body: "run \(attempt)")
-            try await Task.sleep(for: .seconds(6))
-            _ = try await installation.asBackend("DELETE", "/api/jobs/\(id)")
-            _ = try await installation.finished(id)
-            let arrivals = try self.arrivals("run \(attempt)", since: before)
-            // Not the beginning: something may go at once.
-            let steady = arrivals.dropFirst(200)
-            let (first, last) = (try #require(steady.first), try #require(steady.last))
-            let rate = Double(steady.count - 1) / last.timeIntervalSince(first)
-            rates.append(rate)
-            #expect(steady.count > 500)
-            #expect(rate <= 1.05 * 500, "\(rates)")
+        // Never faster: that holds on every machine. How close it comes is the machine's affair too, with other suites beside it;
+        // RateLimitContract has the exact rate, on a clock of its own.
+        let before = installation.simulator.counts.next
+        let id = try await self.begin("pace", body: "at its rate")
+        try await eventually("the beginning is out, and three seconds' worth more") {
+            installation.simulator.counts.next > before + 1700
         }
-        #expect(rates.contains { $0 >= 0.6 * 500 }, "\(rates)")
+        _ = try await installation.asBackend("DELETE", "/api/jobs/\(id)")
+        _ = try await installation.finished(id)
+        // Not the beginning: something may go at once.
+        let steady = try self.arrivals("at its rate", since: before).dropFirst(200)
+        let (first, last) = (try #require(steady.first), try #require(steady.last))
+        let rate = Double(steady.count - 1) / last.timeIntervalSince(first)
+        #expect(rate <= 1.05 * 500)
         try await installation.apply(try installation.simulator.appSpec)
     }
 }

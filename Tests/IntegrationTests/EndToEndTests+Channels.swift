@@ -75,6 +75,6 @@ extension EndToEndTests {
         let gone = try await send()
         installation.simulator.clearFaults()
         #expect(gone.totals.failed == ["unregistered": 1])
-        #expect(try await send().totals.targets == 0)
+        try await eventually("nobody is left") { try await send().totals.targets == 0 }
     }
 }

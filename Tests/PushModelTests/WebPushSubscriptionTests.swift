@@ -147,15 +147,18 @@ import Testing
     }
 
     @Test func aPlaceStandsInForAHost() throws {
-        let places = try ConnectTo(["Push.example.com=127.0.0.1:8443", "10.0.0.1=10.0.0.2"])
+        let places = try ConnectTo(["Push.example.com=127.0.0.1:8443", "other.example.com=10.0.0.2"])
         #expect(places["push.example.com"] == ConnectTo.Place(address: "127.0.0.1", port: 8443))
-        #expect(places["10.0.0.1"] == ConnectTo.Place(address: "10.0.0.2", port: 443))
+        #expect(places["other.example.com"] == ConnectTo.Place(address: "10.0.0.2", port: 443))
         #expect(places["example.com"] == nil)
         let wrong = [
             "", "=", "a.com", "a.com=", "=127.0.0.1:1", "a.com=b.com:1", "a.com=127.0.0.1:0", "a.com=127.0.0.1:1/x",
-            "a.com=127.0.0.1=1", "*.a.com=127.0.0.1:1", "a.com:443=127.0.0.1:1", "a.com=[::1]:1",
+            "a.com=127.0.0.1=1", "*.a.com=127.0.0.1:1", "a.com:443=127.0.0.1:1", "a.com=[::1]:1", "10.0.0.1=127.0.0.1:1",
         ]
         for text in wrong { #expect(throws: InvalidValue.self, "\(text)") { try ConnectTo([text]) } }
+        #expect(throws: InvalidValue("a.com is led to two places")) {
+            try ConnectTo(["a.com=127.0.0.1:1", "A.com=127.0.0.1:2"])
+        }
     }
 
     @Test func publicAddressesAreKnown() throws {

@@ -273,6 +273,23 @@ struct ImportContract {
         #expect(try await self.store.registration(mine, app: .default)?.state == .replaced)
     }
 
+    /// A user deletes a registration that an import, accepted before, would give them.
+    @Test func aDeletionThatWasAcceptedLaterCounts() async throws {
+        let id = try await self.scenario.register(user: "bob", handle: "aa")
+        let begun = try await self.store.beginImport()
+        let deletion = try await self.store.change(
+            .delete(id),
+            app: .default,
+            user: UserName("ann"),
+            sequence: try await self.scenario.sequence(),
+            expires: nil,
+            most: nil
+        )
+        #expect(deletion == .notFound)
+        #expect(try await self.bring([self.row("bb", id: id, user: "ann")], sequence: begun) == [.superseded])
+        #expect(try await self.all().map(\.user?.name) == ["bob"])
+    }
+
     @Test func appsAreSeparate() async throws {
         let other = try AppID("other")
         let sequence = try await self.store.beginImport()

@@ -42,9 +42,19 @@ function refocus(pressed, next) {
 
 const afterSession = () => seen(page.user === null ? "user" : "recipient");
 
-/** One step at a time; a session that has ended leads back to the sign-in. */
-async function step(work) {
+let last = Promise.resolve();
+
+/** One step at a time: what another tab tells waits for what is under way here. */
+function step(work) {
   const pressed = document.activeElement ?? document.body;
+  const mine = last.then(() => take(work, pressed));
+  // Whoever asked for it hears what went wrong; the next one goes on.
+  last = mine.catch(() => {});
+  return mine;
+}
+
+/** A session that has ended leads back to the sign-in. */
+async function take(work, pressed) {
   const { user } = page;
   page.isBusy = true;
   update();
@@ -89,7 +99,8 @@ const ended = Object.assign(new Error("401"), { status: 401 });
 /** The other tabs with this page have the same session: it has ended where somebody else is signed in now, or nobody. */
 const others = new BroadcastChannel("pushline.session");
 others.addEventListener("message", ({ data }) => {
-  if (page.user !== null && page.user !== data.user && data.app === api.configuration.app) step(() => Promise.reject(ended));
+  if (data.app !== api.configuration.app) return;
+  step(async () => { if (page.user !== null && page.user !== data.user) throw ended; });
 });
 
 /** Ends the wait for the subscription. */

@@ -123,13 +123,27 @@ extension AppSpec.APNs {
         tokenKeys + certificateKeys + ["topic", "endpoint", "trust_file", "devices_per_second"]
 
     package init(_ section: some SettingsSection) throws {
+        let topic = try section.required("topic", section.text)
+        // It is a header, and a part of a path.
+        guard topic.utf8.allSatisfy(Self.isBundleByte) else {
+            throw section.error("topic", "is not a bundle id, of letters, digits, dots and hyphens")
+        }
         self.init(
             try Authentication(section),
-            topic: try section.required("topic", section.text),
+            topic: topic,
             endpoint: try section.address("endpoint") ?? Self.production,
             trustFile: try section.file("trust_file"),
             devicesPerSecond: try section.devicesPerSecond()
         )
+    }
+
+    private static func isBundleByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
     }
 
     package var settings: KeyValuePairs<String, Setting?> {

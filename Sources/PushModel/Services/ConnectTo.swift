@@ -16,7 +16,9 @@ package struct ConnectTo: Sendable, Equatable {
         var places: [String: Place] = [:]
         for text in texts {
             let parts = text.split(separator: "=", omittingEmptySubsequences: false)
-            guard parts.count == 2, WebPushEndpoint.isHost(parts[0].lowercased()),
+            let host = parts[0].lowercased()
+            // What is an address already is not looked up.
+            guard parts.count == 2, WebPushEndpoint.isHost(host), IPAddress(host) == nil,
                 let place = try? WebPushEndpoint("https://" + parts[1]), place.url == place.origin,
                 IPAddress(place.host) != nil
             else {
@@ -24,7 +26,9 @@ package struct ConnectTo: Sendable, Equatable {
                     "\"\(text.prefix(100))\" is not a host with an IPv4 address and a port such as push.example.com=127.0.0.1:8443"
                 )
             }
-            places[parts[0].lowercased()] = Place(address: place.host, port: place.port)
+            guard places.updateValue(Place(address: place.host, port: place.port), forKey: host) == nil else {
+                throw InvalidValue("\(host) is led to two places")
+            }
         }
         self.places = places
     }

@@ -67,17 +67,6 @@ package final class APNsChannels: Sendable {
     /// - Parameter app: The app's declaration.
     /// - Throws: ``SenderError`` that names the wrong file or setting.
     package init(_ app: AppSpec.APNs) throws(SenderError) {
-        let isBundle = app.topic.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                true
-            default: false
-            }
-        }
-        guard isBundle, !app.topic.isEmpty else {
-            throw SenderError(.invalid, "apns.topic: the app's bundle id, of letters, digits, dots and hyphens")
-        }
         let parts = SenderParts(
             settings: SenderSettings(),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,

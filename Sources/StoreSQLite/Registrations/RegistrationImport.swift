@@ -198,8 +198,7 @@ struct RegistrationImport {
         guard let id = row.id else { return try self.update(current, to: row, numbered.digest, tags: tags) }
         if current.version > self.sequence { return .superseded }
         // The id is new, and its handle is another's: it takes the handle as any other would.
-        try self.change(id, to: row)
-        return .created
+        return try self.change(id, to: row, .created)
     }
 
     /// Writes a registration for a template as any single change of one is written.
@@ -212,12 +211,7 @@ struct RegistrationImport {
             return .superseded
         }
         let id = row.id ?? current?.id ?? .random(using: &self.random)
-        switch try change.upsert(id, Self.upsert(row)) {
-        case .done: return known == nil && current?.id != id ? .created : .updated
-        case .refused(let reason): return .refused(reason)
-        case .gone: return .gone
-        case .superseded, .issued, .notFound: return .superseded
-        }
+        return try self.change(id, to: row, known == nil && current?.id != id ? .created : .updated)
     }
 
     private func update(
@@ -234,8 +228,7 @@ struct RegistrationImport {
         else {
             let current = try self.statements.current(for: row, digest)
             let isLate = try (current?.version ?? 0) > self.sequence || self.isLate(row)
-            try self.change(RegistrationID(stored: known.id), to: row)
-            return isLate ? .superseded : .updated
+            return try self.change(RegistrationID(stored: known.id), to: row, isLate ? .superseded : .updated)
         }
         try self.statements.update(known, to: row, tags: tags)
         var wanted = Set(tags.numbers)
@@ -257,9 +250,19 @@ struct RegistrationImport {
         return try self.context.deletion(of: id, by: row.user, app: self.app, after: self.sequence) != nil
     }
 
-    private func change(_ id: RegistrationID, to row: ImportedRegistration) throws {
-        guard try self.change(to: row).upsert(id, Self.upsert(row)) == .done else {
-            throw StoreError(.corrupt, "an imported registration was not taken")
+    /// Writes a row as any single change of a registration is written.
+    ///
+    /// - Parameter result: What to report when it was.
+    private func change(
+        _ id: RegistrationID,
+        to row: ImportedRegistration,
+        _ result: ImportResult
+    ) throws -> ImportResult {
+        switch try self.change(to: row).upsert(id, Self.upsert(row)) {
+        case .done: return result
+        case .refused(let reason): return .refused(reason)
+        case .gone: return .gone
+        case .superseded, .issued, .notFound: return .superseded
         }
     }
 
