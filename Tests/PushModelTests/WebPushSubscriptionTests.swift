@@ -153,7 +153,8 @@ import Testing
         #expect(places["example.com"] == nil)
         let wrong = [
             "", "=", "a.com", "a.com=", "=127.0.0.1:1", "a.com=b.com:1", "a.com=127.0.0.1:0", "a.com=127.0.0.1:1/x",
-            "a.com=127.0.0.1=1", "*.a.com=127.0.0.1:1", "a.com:443=127.0.0.1:1", "a.com=[::1]:1", "10.0.0.1=127.0.0.1:1",
+            "a.com=127.0.0.1=1", "*.a.com=127.0.0.1:1", "a.com:443=127.0.0.1:1", "a.com=[::1]:1",
+            "10.0.0.1=127.0.0.1:1",
         ]
         for text in wrong { #expect(throws: InvalidValue.self, "\(text)") { try ConnectTo([text]) } }
         #expect(throws: InvalidValue("a.com is led to two places")) {

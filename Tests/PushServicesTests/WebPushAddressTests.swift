@@ -148,6 +148,29 @@ struct WebPushAddressTests {
         }
     }
 
+    /// Nothing may come over it any more, and HTTP/2 would keep all later ones on it.
+    @Test("after a push that was not answered, later ones make a new connection")
+    func silentConnection() async throws {
+        try await Senders.with { senders in
+            let sender = try senders.sender(.web)
+            senders.simulator.inject(SimulatorFault(.silence, pns: .web, count: 1))
+            let silent = await sender.send(try senders.batch(.web, 1, time: .seconds(2)))
+            guard case .unanswered = silent[0] else {
+                Issue.record("\(silent)")
+                return
+            }
+            // New connections fail.
+            senders.simulator.inject(SimulatorFault(.plain, pns: .web))
+            let later = await sender.send(try senders.batch(.web, 1))
+            guard case .retry(nil, .sender, false, _, nil) = later[0] else {
+                Issue.record("\(later)")
+                return
+            }
+            senders.simulator.clearFaults()
+            #expect(await sender.send(try senders.batch(.web, 1)) == [.accepted])
+        }
+    }
+
     @Test("a redirect is not followed")
     func redirects() async throws {
         try await Senders.with { senders in

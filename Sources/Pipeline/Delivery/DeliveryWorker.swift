@@ -10,7 +10,7 @@ package import Store
 package struct DeliveryWorker: Service {
     /// The limits and waits of deliveries.
     package struct Configuration: Sendable {
-        /// The most devices in progress for each push service, and an urgent message and one of an idle app beyond them.
+        /// The most devices in progress for each push service (of those with a weight the part), and an urgent message and one of an idle app beyond them.
         ///
         /// This bounds the duplicates after a crash (rule 10).
         package var devices = 8 * DeliverBatch.maximumDevices
@@ -117,7 +117,7 @@ package struct DeliveryWorker: Service {
             cost: { delivery in
                 let count = delivery.properties.headers[MessageProperties.devicesHeader].flatMap { Int($0) }
                 return max(
-                    count ?? DeliverBatch.maximumDevices,
+                    (count ?? DeliverBatch.maximumDevices) * pns.descriptor.weight,
                     self.configuration.devices / self.configuration.messages
                 )
             },

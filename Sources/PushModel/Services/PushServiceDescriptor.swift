@@ -20,6 +20,11 @@ extension PushService {
         ///
         /// The other services are not asked.
         package let validatesDryRuns: Bool
+        /// For how many devices at APNs one counts among those in progress.
+        ///
+        /// More where each push is a task of its own, some fifty times as dear: with as many at once a message would take longer than
+        /// those of an app that counts as slow.
+        package let weight: Int
         /// The section of an app's declaration that has its credentials, under the service's name; nil = it takes none.
         package let credentials: (any ServiceCredentials.Type)?
 
@@ -31,6 +36,7 @@ extension PushService {
             handle: HandleForm,
             deviceChoosesHost: Bool = false,
             validatesDryRuns: Bool = false,
+            weight: Int = 1,
             credentials: (any ServiceCredentials.Type)?
         ) {
             self.title = title
@@ -40,6 +46,7 @@ extension PushService {
             self.handle = handle
             self.deviceChoosesHost = deviceChoosesHost
             self.validatesDryRuns = validatesDryRuns
+            self.weight = weight
             self.credentials = credentials
         }
     }

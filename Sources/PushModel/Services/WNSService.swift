@@ -13,6 +13,7 @@ extension PushService.Descriptor {
             prefixes: { $0.credentials.all(AppSpec.WNS.self).flatMap(\.channelPrefixes) }
         ),
         deviceChoosesHost: true,
+        weight: 8,
         credentials: AppSpec.WNS.self
     )
 

@@ -19,6 +19,7 @@ extension PushService.Descriptor {
             identity: WebPushSubscription.identity
         ),
         deviceChoosesHost: true,
+        weight: 8,
         credentials: AppSpec.WebPush.self
     )
 }

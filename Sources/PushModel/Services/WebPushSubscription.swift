@@ -80,9 +80,14 @@ package struct WebPushSubscription: Sendable, Equatable {
     private static func decode(_ text: String) -> [UInt8]? {
         let bare = text.utf8.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard bare <= 2 else { return nil }
-        return Base64URL.decode(
-            String(text.dropLast(bare)).replacing("+", with: "-").replacing("/", with: "_")
-        )
+        let ours = text.utf8.dropLast(bare).map { byte in
+            switch byte {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: byte
+            }
+        }
+        return Base64URL.decode(ours)
     }
 }
 
@@ -148,8 +153,11 @@ package struct WebPushEndpoint: Sendable, Equatable {
     /// What RFC 3986 allows before a fragment, without brackets and `@`.
     private static func isAddressByte(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        default: Self.isDigit(byte) || "-._~:/?!$&'()*+,;=%".utf8.contains(byte)
+        // All that can be seen, but for " # < > @ [ \ ] ^ ` { | }.
+        case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "@"),
+            UInt8(ascii: "[")...UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{")...UInt8(ascii: "}"):
+            false
+        default: (UInt8(ascii: "!")...UInt8(ascii: "~")).contains(byte)
         }
     }
 }

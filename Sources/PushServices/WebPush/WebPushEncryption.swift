@@ -24,7 +24,7 @@ package enum WebPushEncryption {
     package static func encrypt(
         _ plaintext: [UInt8],
         for subscription: WebPushSubscription,
-        key: P256.KeyAgreement.PrivateKey = P256.KeyAgreement.PrivateKey(),
+        key: P256.KeyAgreement.PrivateKey = Self.key(),
         salt: [UInt8] = Self.salt()
     ) throws -> [UInt8] {
         let receiver = try P256.KeyAgreement.PublicKey(x963Representation: subscription.publicKey)
@@ -60,6 +60,11 @@ package enum WebPushEncryption {
         body += sealed.ciphertext
         body += sealed.tag
         return body
+    }
+
+    /// A fresh key, of any form: half of all would be made in vain to find one whose public key needs one coordinate alone.
+    package static func key() -> P256.KeyAgreement.PrivateKey {
+        P256.KeyAgreement.PrivateKey(compactRepresentable: false)
     }
 
     /// 16 random bytes.

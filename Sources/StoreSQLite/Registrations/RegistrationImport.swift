@@ -250,9 +250,7 @@ struct RegistrationImport {
         return try self.context.deletion(of: id, by: row.user, app: self.app, after: self.sequence) != nil
     }
 
-    /// Writes a row as any single change of a registration is written.
-    ///
-    /// - Parameter result: What to report when it was.
+    /// Writes a row as any single change of a registration is written; `result` says what to report when it was.
     private func change(
         _ id: RegistrationID,
         to row: ImportedRegistration,
