@@ -65,7 +65,7 @@ extension EndToEndTests {
         let installation = try self.installation
         let handle = "fid:cAbCdEfGhIjKlMnOpQr_-0"
         try await installation.importRegistrations([#"{"pns":"fcm","handle":"\#(handle)","user":"installed"}"#])
-        func send() async throws -> EndToEndInstallation.JobAnswer {
+        @Sendable func send() async throws -> EndToEndInstallation.JobAnswer {
             try await installation.finished(try await self.send(#"{"to":{"user":"installed"},"body":"hello"}"#))
         }
         #expect(try await send().totals.accepted == 1)

@@ -280,7 +280,7 @@ struct ImportContract {
         let deletion = try await self.store.change(
             .delete(id),
             app: .default,
-            user: UserName("ann"),
+            user: try UserName("ann", .folded),
             sequence: try await self.scenario.sequence(),
             expires: nil,
             most: nil
