@@ -205,6 +205,19 @@ import Testing
         #expect(shown["api.origins"] == "[https://app.example.com, http://localhost:5173]")
     }
 
+    @Test(arguments: ["com.example/../x", "com example", "com.example\u{e9}"]) func aTopicIsABundleID(topic: String) {
+        let error = #expect(throws: AppsFileError.self) {
+            try self.parse(
+                """
+                apps:
+                  default:
+                    apns: {key_file: a.p8, key_id: ABC, team_id: 1234567890, topic: "\(topic)"}
+                """
+            )
+        }
+        #expect(error?.description.contains("apns.topic") == true, "\(error?.description ?? "")")
+    }
+
     @Test func aCertificateStandsInPlaceOfAnAPNsKey() throws {
         let text = """
             apps:
