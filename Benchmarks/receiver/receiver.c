@@ -1,5 +1,5 @@
 /* Stands in for APNs and FCM in measurements: HTTP/2 over TLS, and every request is answered 200 when it has ended, unless it is
- * told otherwise. Paths below /web/ are those of a push service of browsers.
+ * told otherwise. Over HTTP/1.1, as our sender for browsers speaks, it is a push service of theirs (http1.c).
  *
  * It must cost less than any sender, so that what is measured is the sender: one thread, one epoll, libnghttp2 and
  * OpenSSL. It judges nothing; `pushline-simulator` is the one that does.
@@ -15,6 +15,7 @@
  * the number is the 16 hexadecimal digits behind TRACE. It ends with the end of its input, or by a signal. */
 #define _GNU_SOURCE
 #include "counters.h"
+#include "http1.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -47,14 +48,16 @@ struct stream {
     struct stream *next;
     uint8_t id[64];
     size_t id_length;
-    bool is_fcm, is_web, is_traced, is_sample;
+    bool is_fcm, is_traced, is_sample;
     uint64_t number;
 };
 
 struct connection {
     int descriptor;
     SSL *tls;
+    /* NULL: it speaks HTTP/1.1. */
     nghttp2_session *session;
+    struct http1 http1;
     bool is_shaken;
     /* The last round in which it brought a request. */
     uint64_t round_number;
@@ -70,7 +73,7 @@ static struct stream *take_stream(void) {
     else if (!(stream = malloc(sizeof *stream))) abort();
     stream->next = NULL;
     stream->id_length = 0;
-    stream->is_fcm = stream->is_web = stream->is_traced = false;
+    stream->is_fcm = stream->is_traced = false;
     stream->number = 0;
     return stream;
 }
@@ -108,8 +111,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         const size_t start = sizeof device - 1;
         if (value_length >= 4 && !memcmp(value, "/v1/", 4)) {
             stream->is_fcm = true;
-        } else if (value_length >= 5 && !memcmp(value, "/web/", 5)) {
-            stream->is_web = true;
         } else if (value_length >= start + TRACE_LENGTH + 16 && !memcmp(value + start, TRACE, TRACE_LENGTH)) {
             stream->is_traced = true;
             const uint8_t *digits = value + start + TRACE_LENGTH;
@@ -169,17 +170,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
             .source.ptr = (void *)(is_well ? FCM_ANSWER : FCM_FAULT), .read_callback = read_answer};
         return nghttp2_submit_response(session, frame->hd.stream_id, answer, 2, &body);
     }
-    if (stream->is_web) {
-        /* As the push services answer a message that they keep for the browser. */
-        static const char place[] = "https://127.0.0.1/m/aaaaaaaaaaaaaaaa";
-        const nghttp2_nv answer[] = {
-            FIELD(":status", "201", 3, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
-            FIELD("location", place, sizeof place - 1, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
-            FIELD("ttl", "60", 2, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
-        };
-        counts.web++;
-        return nghttp2_submit_response(session, frame->hd.stream_id, answer, 3, NULL);
-    }
     const nghttp2_nv answer[] = {
         FIELD(":status", "200", 3, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
         FIELD("apns-id", stream->id, stream->id_length, NGHTTP2_NV_FLAG_NO_INDEX),
@@ -213,7 +203,7 @@ static void drop(struct connection *connection) {
 static bool flush_output(struct connection *connection) {
     for (;;) {
         if (connection->offset == connection->length) connection->offset = connection->length = 0;
-        while (connection->length + 17 * 1024 <= WRITE_SIZE) {
+        while (connection->session && connection->length + 17 * 1024 <= WRITE_SIZE) {
             const uint8_t *bytes;
             ssize_t count = nghttp2_session_mem_send(connection->session, &bytes);
             if (count < 0) return false;
@@ -243,12 +233,24 @@ static bool shake_hands(struct connection *connection) {
     const unsigned char *protocol;
     unsigned int length;
     SSL_get0_alpn_selected(connection->tls, &protocol, &length);
-    if (length != NGHTTP2_PROTO_VERSION_ID_LEN) return false;
+    if (length != NGHTTP2_PROTO_VERSION_ID_LEN) return true;
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, MAXIMUM_STREAMS}, {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
     return nghttp2_session_server_new2(&connection->session, callbacks, connection, options) == 0
         && nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, settings, 2) == 0
         && nghttp2_session_set_local_window_size(connection->session, NGHTTP2_FLAG_NONE, 0, 1 << 30) == 0;
+}
+
+/* Takes what came, and has the answers ready; false when it cannot. */
+static bool take(struct connection *connection, const uint8_t *bytes, size_t count) {
+    if (connection->session) return nghttp2_session_mem_recv(connection->session, bytes, count) >= 0;
+    for (size_t requests = http1_take(&connection->http1, bytes, count); requests > 0; requests--) {
+        if (connection->length + sizeof HTTP1_ANSWER > WRITE_SIZE) return false;
+        memcpy(connection->output + connection->length, HTTP1_ANSWER, sizeof HTTP1_ANSWER - 1);
+        connection->length += sizeof HTTP1_ANSWER - 1;
+        counts.web++;
+    }
+    return true;
 }
 
 /* Reads all there is, and answers; false when the connection is of no use any more. */
@@ -264,7 +266,7 @@ static bool serve(struct connection *connection) {
             return flush_output(connection);
         }
         uint64_t before = received();
-        if (nghttp2_session_mem_recv(connection->session, input, (size_t)count) < 0) return false;
+        if (!take(connection, input, (size_t)count)) return false;
         if (received() != before) {
             counts.last = now_ns();
             if (before == 0) counts.first = counts.last;
@@ -279,7 +281,8 @@ static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *o
                            unsigned int in_length, void *user) {
     (void)tls;
     (void)user;
-    const bool is_known = nghttp2_select_next_protocol((unsigned char **)out, out_length, in, in_length) == 1;
+    /* 1: HTTP/2, 0: HTTP/1.1. */
+    const bool is_known = nghttp2_select_next_protocol((unsigned char **)out, out_length, in, in_length) >= 0;
     return is_known ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 

@@ -53,20 +53,14 @@ struct SenderParts {
         }
     }
 
-    /// For token services, WNS and Web Push: no redirects, few connections.
+    /// For token services, WNS and Web Push: HTTP/1.1, no redirects, few connections.
     ///
     /// - Parameters:
     ///   - trustFile: Certificates to trust instead of the system's.
-    ///   - version: `.automatic` = HTTP/2 where the server offers it.
     ///   - addresses: The address of each host that is not to be looked up.
     /// - Returns: The client.
-    func httpClient(
-        _ trustFile: String?,
-        _ version: HTTPClient.Configuration.HTTPVersion = .http1Only,
-        addresses: [String: String] = [:]
-    ) -> HTTPClient {
+    func httpClient(_ trustFile: String?, addresses: [String: String] = [:]) -> HTTPClient {
         var configuration = HTTPClient.Configuration.outgoing(trustFile: trustFile)
-        configuration.httpVersion = version
         configuration.dnsOverride = addresses
         configuration.timeout.connect = .milliseconds(self.settings.connectTimeout.milliseconds)
         configuration.connectionPool.idleTimeout = .seconds(60)

@@ -148,7 +148,7 @@ struct WebPushAddressTests {
         }
     }
 
-    /// Nothing may come over it any more, and HTTP/2 would keep all later ones on it.
+    /// Nothing may come over it any more.
     @Test("after a push that was not answered, later ones make a new connection")
     func silentConnection() async throws {
         try await Senders.with { senders in

@@ -79,11 +79,10 @@ actor PinnedClients {
         return client
     }
 
-    /// Has the host's next sends make a connection of their own, at its next address if it has another: this one takes none, or
-    /// nothing comes over the one that there is.
+    /// Has the host's next sends go to its next address, if it has another: this one takes no connection.
     func failed(_ client: Client, of host: String) {
-        // Of many sends that fail together the first one alone moves on.
-        guard let entry = self.entries[host], entry.client === client,
+        // Of many sends that fail at an address the first one alone moves on.
+        guard let entry = self.entries[host], entry.client === client, entry.allowed.count > 1,
             let index = entry.allowed.firstIndex(of: client.address)
         else { return }
         let address = entry.allowed[(index + 1) % entry.allowed.count]

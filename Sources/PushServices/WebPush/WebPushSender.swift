@@ -7,8 +7,7 @@ import OutgoingHTTP
 import Payloads
 import PushModel
 
-/// Delivers to browsers: one POST a subscription, encrypted for it, to the push service that the browser chose, over HTTP/2 where that
-/// offers it.
+/// Delivers to browsers: one POST a subscription, encrypted for it, to the push service that the browser chose.
 final class WebPushSender: PushSender {
     /// More than the reason of any push service.
     private static let maximumAnswer = 16 * 1024
@@ -152,11 +151,8 @@ final class WebPushSender: PushSender {
         } catch is CryptoKitError {
             return .other(.misconfigured(reason: "the token cannot be signed", status: nil))
         } catch {
-            // Also a network that is not reachable, and a connection of HTTP/2 over which nothing comes any more: it would keep all
-            // later sends. Where a connection was lost instead, another address does no harm.
-            if RequestFailure.isBeforeSending(error) || error is IOError
-                || error as? HTTPClientError == .deadlineExceeded
-            {
+            // Also a network that is not reachable. Where a connection was lost instead, another address does no harm.
+            if RequestFailure.isBeforeSending(error) || error is IOError {
                 await self.clients.failed(client, of: subscription.endpoint.host)
             }
             return .other(DeviceResult(ofRequest: error))

@@ -1,4 +1,3 @@
-import AsyncHTTPClient
 import PushModel
 
 extension AppSpec.WebPush: SenderConfiguration {
@@ -19,7 +18,7 @@ extension AppSpec.WebPush: SenderConfiguration {
             if let place = connectTo[$0] { return [place.address] }
             return await NameLookups.system.addresses(of: $0)
         }
-        let clients = PinnedClients(addresses) { parts.httpClient(path, .automatic, addresses: [$0: $1]) }
+        let clients = PinnedClients(addresses) { parts.httpClient(path, addresses: [$0: $1]) }
         let sender = WebPushSender(
             tokens: tokens,
             hosts: hosts,
