@@ -123,13 +123,14 @@ extension AppSpec.APNs {
         tokenKeys + certificateKeys + ["topic", "endpoint", "trust_file", "devices_per_second"]
 
     package init(_ section: some SettingsSection) throws {
+        let authentication = try Authentication(section)
         let topic = try section.required("topic", section.text)
         // It is a header, and a part of a path.
         guard topic.utf8.allSatisfy(Self.isBundleByte) else {
             throw section.error("topic", "is not a bundle id, of letters, digits, dots and hyphens")
         }
         self.init(
-            try Authentication(section),
+            authentication,
             topic: topic,
             endpoint: try section.address("endpoint") ?? Self.production,
             trustFile: try section.file("trust_file"),
