@@ -10,7 +10,8 @@ package import Store
 package struct DeliveryWorker: Service {
     /// The limits and waits of deliveries.
     package struct Configuration: Sendable {
-        /// The most devices in progress for each push service (of those with a weight the part), and an urgent message and one of an idle app beyond them.
+        /// The most devices in progress for each push service, divided by its weight, and an urgent message and one of an idle app
+        /// beyond them.
         ///
         /// This bounds the duplicates after a crash (rule 10).
         package var devices = 8 * DeliverBatch.maximumDevices
