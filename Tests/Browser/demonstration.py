@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import os
+import re
+import secrets
 import subprocess
 
 from gcm import HOSTS
@@ -32,19 +34,30 @@ def certificate(work):
 
 def declare(binaries, environment, autopush, gcm, work):
     """Lets the demonstration's app push to the test's push services."""
-    folder = environment["folder"] + "/simulator"
+    folder = environment["folder"]
     with open(f"{folder}/apps.yaml") as file:
         others, web = file.read().split("    web:\n")
-    with open(f"{folder}/ca.pem") as authority, open(f"{work}/push.pem") as own, open(f"{work}/trust.pem", "w") as file:
+    with open(f"{folder}/trust.pem") as authority, open(f"{work}/push.pem") as own, open(f"{work}/trust.pem", "w") as file:
         file.write(authority.read().rstrip() + "\n" + own.read())
     places = ", ".join(f'"{host}={gcm.host}"' for host in HOSTS)
     for declared, ours in [
         ("endpoint_hosts: [", f'endpoint_hosts: ["{autopush.host}",'), ("connect_to: [", f"connect_to: [{places}"),
-        (f"{folder}/ca.pem", f"{work}/trust.pem"),
+        (f"{folder}/trust.pem", f"{work}/trust.pem"),
     ]:
         assert declared in web, declared
         web = web.replace(declared, ours)
-    with open(f"{work}/apps.yaml", "w") as file:
-        file.write(f"{others}    web:\n{web}")
     settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE"]}
-    subprocess.run([f"{binaries}/pushline", "apps", "apply", f"{work}/apps.yaml"], env=settings, check=True, stdout=subprocess.DEVNULL)
+
+    def pushline(*arguments, text=None):
+        return subprocess.run([f"{binaries}/pushline", *arguments], env=settings, input=text, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    # Another app beside it, with a key of its own.
+    shop = re.sub('public_key: "[^"]*"', f'public_key: "{pushline("keys", "vapid", f"{work}/shop.pem").strip()}"', web)
+    shop = re.sub('private_key_file: "[^"]*"', f'private_key_file: "{work}/shop.pem"', shop)
+    with open(f"{work}/apps.yaml", "w") as file:
+        file.write(f"{others}    web:\n{web}  shop:\n    rich:\n      secure: true\n    web:\n{shop}")
+    pushline("apps", "apply", f"{work}/apps.yaml")
+    environment["shop"] = {}
+    for user in environment["users"]:
+        environment["shop"][user] = secrets.token_hex(9)
+        pushline("accounts", "add", user, "--app", "shop", "--role", "user", "--password-stdin", text=environment["shop"][user] + "\n")

@@ -130,10 +130,7 @@ class Firefox:
 
     def problems(self, url):
         """What the console says of the addresses that begin so: errors and warnings."""
-        return self.privileged(
-            "return Services.console.getMessageArray().filter(m => m instanceof Ci.nsIScriptError"
-            " && (m.sourceName || '').startsWith(arguments[0])).map(m => m.errorMessage)", url,
-        )
+        return self.privileged("return window.pushlineProblems.filter(([from]) => from.startsWith(arguments[0])).map(([, text]) => text)", url)
 
     def requests(self, origin):
         """The addresses that pages and workers of an origin have asked for."""
@@ -144,8 +141,14 @@ class Firefox:
         self.process.wait()
 
 
-# Who asks for what, of all the browser's requests.
+# Who asks for what, of all the browser's requests; what the console says, of which the browser itself keeps the last 250 messages.
 WATCH = """
+window.pushlineProblems = [];
+Services.console.registerListener({
+  observe(message) {
+    if (message instanceof Ci.nsIScriptError) window.pushlineProblems.push([message.sourceName || "", message.errorMessage]);
+  },
+});
 window.pushlineRequests = [];
 Services.obs.addObserver({
   observe(subject) {

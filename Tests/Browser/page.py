@@ -4,8 +4,10 @@ import json
 
 
 class Page:
-    def __init__(self, browser, url, user, password):
+    def __init__(self, browser, url, user, password, app="default"):
         self.browser = browser
+        self.app = app
+        self.api = "../api/" if app == "default" else f"../../api/apps/{app}/"
         self.url = url
         self.user = user
         self.password = password
@@ -85,6 +87,9 @@ class Page:
 
     def ended(self, job):
         self.until("document.querySelector('#results [data-job=\"' + arguments[0] + '\"]')?.dataset.final", job)
+        return self.entry(job)
+
+    def entry(self, job):
         return next(line for line in self.entries() if line["job"] == job)
 
     def received(self, count):
@@ -93,15 +98,15 @@ class Page:
 
     def identifier(self):
         """The registration's id."""
-        return self.value("localStorage.getItem('pushline.id.default')")
+        return self.value("localStorage.getItem('pushline.id.' + arguments[0])", self.app)
 
     def endpoint(self):
-        return self.value("(await (await navigator.serviceWorker.ready).pushManager.getSubscription()).endpoint")
+        return self.value("(await (await navigator.serviceWorker.getRegistration()).pushManager.getSubscription()).endpoint")
 
     def call(self, method, path, body=None):
         """A call as the page makes it: with the session's cookie alone."""
         return self.browser.run(
             "const answer = await fetch(new URL(arguments[1], location.href), { method: arguments[0],"
             " body: arguments[2] ?? undefined, headers: arguments[2] ? { 'Content-Type': 'application/json' } : {} });"
-            "return { status: answer.status, text: await answer.text() };", method, path, body,
+            "return { status: answer.status, text: await answer.text() };", method, self.api + path, body,
         )

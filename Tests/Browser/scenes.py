@@ -1,10 +1,13 @@
 """What must hold of the page, scene by scene: one browser's user sends, the other's receives, and then the other way round."""
 
+import json
 import os
 import signal
 import time
 import urllib.error
 import urllib.request
+
+from page import Page
 
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"> ünï 通知 😀"
 ENDED = "The session has ended. Log in again."
@@ -18,8 +21,16 @@ def ends(seconds, what):
     raise AssertionError(f"{what} within {seconds} s")
 
 
+def backend(environment, body):
+    """A send of the app's backend."""
+    headers = {"Authorization": f"Bearer {environment['PUSHLINE_SENDER_KEY']}", "Content-Type": "application/json"}
+    request = urllib.request.Request(environment["PUSHLINE_API"] + "/api/sends", json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert "warnings" not in json.load(answer)
+
+
 def totals(page, job):
-    return page.value("(await (await fetch('../api/jobs/' + arguments[0])).json()).totals", job)
+    return json.loads(page.call("GET", f"jobs/{job}")["text"])["totals"]
 
 
 def rules(page):
@@ -78,25 +89,85 @@ def picture(receiver, sender):
     receiver.browser.run("document.querySelector('#received button').click()")
     receiver.until("document.getElementById('viewer').open && document.getElementById('viewer-picture').naturalWidth > 0")
     number = receiver.value("document.getElementById('viewer-picture').alt.match(/\\d+/)[0]")
-    assert receiver.call("GET", f"../api/notifications/{number}")["status"] == 200
-    assert sender.call("GET", f"../api/notifications/{number}")["status"] == 404
+    assert receiver.call("GET", f"notifications/{number}")["status"] == 200
+    assert sender.call("GET", f"notifications/{number}")["status"] == 404
+
+
+def composed(receiver, environment):
+    """A backend's message is shown as it asks for; a picture of another host is not fetched (`same_origin`)."""
+    count = len(receiver.lines("received"))
+    backend(environment, {
+        "to": {"user": receiver.user}, "platforms": ["web"], "title": "Sale", "body": "begins <b>now</b>", "link": "https://example.com/sale",
+        "image": "https://example.com/sale.png", "actions": [{"id": "see", "title": "See it"}], "web": {"tag": "sale", "silent": True},
+    })
+    assert receiver.received(count + 1)[count:] == ["Sale: begins <b>now</b>"]
+    receiver.until("(await (await navigator.serviceWorker.ready).getNotifications({ tag: 'sale' }))"
+                   ".some(({ title, body, silent }) => title === 'Sale' && body === 'begins <b>now</b>' && silent)")
+    backend(environment, {"to": {"user": receiver.user}, "platforms": ["web"], "data": {"score": "2:1"}})
+    assert receiver.received(count + 2)[count + 1:] == ['{"score":"2:1"}']
+
+
+def opened(page):
+    """As after a click on a notification's "More" while no page was open."""
+    number = page.value("document.getElementById('viewer-picture').alt.match(/\\d+/)[0]")
+    closes(page)
+    page.browser.open("about:blank")
+    page.browser.open(f"{page.url}#notification={number}")
+    page.until("document.documentElement.dataset.ready === 'yes' && document.getElementById('viewer').open"
+               " && document.getElementById('viewer-picture').naturalWidth > 0")
+
+
+def other_app(page, user, password):
+    """Another app's page lies below the default app's: a worker, a subscription and a registration of its own."""
+    browser, first = page.browser, page.browser.tab()
+    endpoint = page.endpoint()
+    tab = browser.new_tab()
+    other = Page(browser, page.url + "shop/", user, password, app="shop")
+    other.open()
+    other.sign_in()
+    assert other.endpoint() != endpoint and other.identifier() is not None
+    other.send(user, "in the shop", "web")
+    assert other.received(1) == [f"From {user}: in the shop"]
+    browser.switch(first)
+    assert page.endpoint() == endpoint
+    count = len(page.lines("received"))
+    page.send(page.user, "at home", "web")
+    assert page.received(count + 1)[count:] == [f"From {page.user}: at home"]
+    browser.switch(tab)
+    assert len(other.lines("received")) == 1
+    # Its rich notifications are secure: the push has the number alone, and the worker fetches the text with the session of its addressee.
+    text = f"for {user} alone"
+    body = json.dumps({"secure": True, "platforms": ["web"], "message": text})
+    assert other.call("POST", "notifications", body)["status"] == 200
+    assert other.received(2)[1:] == [text], other.lines("received")
+    other.click("log-out")
+    is_left(other)
+    browser.close_tab()
+    browser.switch(first)
 
 
 def closes(page):
     page.browser.run("document.getElementById('viewer').close()")
 
 
-def starts_over(receiver):
+def starts_over(receiver, sender):
     former = receiver.identifier()
-    assert receiver.call("DELETE", f"../api/register/{former}")["status"] == 200
+    assert receiver.call("DELETE", f"register/{former}")["status"] == 200
     receiver.open()
     assert receiver.identifier() not in (None, former)
+    answers = receiver.value("performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/api/register/' + arguments[0]))"
+                             ".map(({ responseStatus }) => responseStatus)", former)
+    assert answers == [410], answers
     assert not receiver.is_disabled("send"), "the session outlives a reload"
+    count = len(receiver.lines("received"))
+    sender.send(receiver.user, "to the new registration", "web")
+    assert receiver.received(count + 1)[count:] == [f"From {sender.user}: to the new registration"]
 
 
 def recovers(receiver, sender, environment):
     receiver.browser.push.gate.clear()
     [job] = sender.send(receiver.user, "over the restart", "web")
+    assert not sender.entry(job)["final"], "the job waits for the push service"
     with open(environment["folder"] + "/run/api.pid") as file:
         os.kill(int(file.read()), signal.SIGKILL)
     for _ in ends(60, "the API was not started again"):
@@ -111,6 +182,8 @@ def recovers(receiver, sender, environment):
     sender.ended(job)
     seconds = time.monotonic() - start
     assert seconds < 5, f"the page took {seconds:.1f} s from when the API answered again"
+    counts = totals(sender, job)
+    assert (counts["targets"], counts["accepted"]) == (1, 1), counts
 
 
 def crowd(receiver, sender):
@@ -125,7 +198,7 @@ def crowd(receiver, sender):
         tabs[tab] = [job for _ in range(2) for job in sender.send(receiver.user, f"from tab {number}", "web")]
     held = "(await navigator.locks.query()).held.filter(lock => lock.name.startsWith('pushline.stream.')).length"
     sender.until(f"{held} === 2")
-    assert sender.call("GET", "../api/session")["status"] == 200
+    assert sender.call("GET", "session")["status"] == 200
     gate.set()
     for number, (tab, jobs) in enumerate(tabs.items()):
         browser.switch(tab)
@@ -141,7 +214,7 @@ def expires(page):
     first = page.browser.tab()
     other = page.browser.new_tab()
     page.open()
-    assert page.call("DELETE", "../api/session")["status"] == 204
+    assert page.call("DELETE", "session")["status"] == 204
     page.fill("recipient", page.user)
     page.fill("text", "too late")
     page.click("send")
@@ -228,4 +301,4 @@ def is_left(page):
     for field in ("user", "password", "recipient", "text"):
         assert page.value("document.getElementById(arguments[0]).value", field) == "", field
     assert page.is_disabled("send")
-    assert page.call("GET", "../api/session")["status"] == 401
+    assert page.call("GET", "session")["status"] == 401

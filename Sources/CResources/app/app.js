@@ -178,7 +178,7 @@ async function leave() {
   viewer.clear();
   for (const list of ["results", "received"]) results.clear(list);
   for (const form of ["sign-in", "message"]) seen(form).reset();
-  const worker = await navigator.serviceWorker?.getRegistration();
+  const worker = await push.existing();
   for (const notification of await worker?.getNotifications() ?? []) notification.close();
 }
 
@@ -222,7 +222,8 @@ function receive({ data }) {
   if (data.open) show(data.open.id);
   // What comes after the session's end is in the browser's own notification alone.
   if (!data.received || page.user === null) return;
-  const { line } = results.append("received", data.received.message);
+  const { title, message } = data.received;
+  const { line } = results.append("received", title && message ? `${title}: ${message}` : title || message);
   if (!data.received.id) return;
   const more = document.createElement("button");
   Object.assign(more, { type: "button", className: "quiet", textContent: text("more") });

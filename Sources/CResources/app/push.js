@@ -23,8 +23,24 @@ const policy = window.trustedTypes?.createPolicy("pushline", {
 /** The worker is told where the API is and which language to speak. */
 async function worker() {
   const address = `sw.js?${new URLSearchParams({ api: url(""), language })}`;
-  await navigator.serviceWorker.register(policy ? policy.createScriptURL(address) : address);
-  return navigator.serviceWorker.ready;
+  const registration = await navigator.serviceWorker.register(policy ? policy.createScriptURL(address) : address);
+  await active(registration);
+  return registration;
+}
+
+/** Not `navigator.serviceWorker.ready`: another app's page lies below the default app's, whose worker may be ready before this one. */
+async function active(registration) {
+  const next = registration.active ?? registration.waiting ?? registration.installing;
+  while (next.state !== "activated") {
+    if (next.state === "redundant") throw new Error("the service worker was not started");
+    await new Promise((resolve) => next.addEventListener("statechange", resolve, { once: true }));
+  }
+}
+
+/** This page's worker, where it has one. */
+export async function existing() {
+  const registration = await navigator.serviceWorker?.getRegistration();
+  return registration?.scope === new URL("./", location.href).href ? registration : undefined;
 }
 
 const bytes = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
@@ -45,8 +61,7 @@ export async function subscribe() {
 
 /** The address that the browser gave out leads nowhere from now on: whoever sends there is told that it is gone. */
 export async function unsubscribe() {
-  const registration = await navigator.serviceWorker?.getRegistration();
-  const subscription = await registration?.pushManager.getSubscription();
+  const subscription = await (await existing())?.pushManager.getSubscription();
   if (subscription) await inTime(subscription.unsubscribe());
 }
 

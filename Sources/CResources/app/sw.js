@@ -28,21 +28,58 @@ function read(data) {
   }
 }
 
+const text = (value) => (value === undefined || value === null ? "" : String(value));
+
+/** A link that a click may open; a message's data hold any text. */
+function link(data) {
+  const value = text(data?.link);
+  return /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined;
+}
+
+/** A picture of ours; another host would learn who received what, and when. */
+function own(address) {
+  const value = text(address);
+  return value !== "" && URL.canParse(value, self.location) && new URL(value, self.location).origin === self.location.origin ? value : undefined;
+}
+
+/** What a backend's message says of how it is shown, in the browser's own words. */
+function look(push) {
+  const actions = Array.isArray(push.actions) ? push.actions.filter((action) => action?.action && action.title) : [];
+  return {
+    icon: own(push.icon) ?? "icon-192.png",
+    badge: own(push.badge),
+    image: own(push.image),
+    tag: text(push.tag),
+    // Refused without a tag.
+    renotify: push.renotify === true && text(push.tag) !== "",
+    requireInteraction: push.requireInteraction === true,
+    silent: push.silent === true ? true : null,
+    actions: actions.map(({ action, title }) => ({ action: text(action), title: text(title) })),
+  };
+}
+
+/** The number on the icon of the installed page. */
+async function badge(number) {
+  if (!Number.isInteger(number) || number < 0) return;
+  // What has no icon, or shows no numbers, shows the message all the same.
+  try { await self.navigator.setAppBadge?.(number); } catch { return; }
+}
+
 /** Every push is shown: browsers take the permission from pages that receive in silence. */
 async function receive(data) {
   const words = await texts();
   const push = read(data);
   const id = Number(push.richId ?? push.secureId);
   const isRich = Number.isInteger(id) && id > 0;
-  const received = { message: String(push.message ?? push.richMessage ?? "") };
+  // An existing app's message, a rich one, or that of a backend, which may have data alone.
+  const received = { title: text(push.title), message: text(push.message ?? push.richMessage ?? push.body), link: link(push.data) };
+  if (!received.title && !received.message && push.data) received.message = JSON.stringify(push.data);
   if (isRich) Object.assign(received, await fetched(id, push, words));
   await tell({ received });
-  await self.registration.showNotification("Pushline", {
-    body: received.message,
-    icon: "icon-192.png",
-    data: received,
-    actions: received.id ? [{ action: "more", title: words.more ?? "More" }] : [],
-  });
+  await badge(push.app_badge);
+  const shown = look(push);
+  if (received.id) shown.actions.unshift({ action: "more", title: words.more ?? "More" });
+  await self.registration.showNotification(received.title || "Pushline", { ...shown, body: received.message, data: received });
 }
 
 /** This app's pages; also those that a forced reload has left without a worker. Another app's page lies below the default app's. */
@@ -77,6 +114,7 @@ async function fetched(id, push, words) {
 }
 
 async function open(received) {
+  if (received?.link) return self.clients.openWindow(received.link);
   const [page] = await pages();
   if (!page) return self.clients.openWindow(received?.id ? `./#notification=${received.id}` : "./");
   if (received?.id) page.postMessage({ open: received });
