@@ -78,11 +78,36 @@ import Testing
 
     @Test func whatCannotBeDeliveredIsLeftOut() {
         #expect(self.skip { $0.id = nil } == .unreadable)
+        func windows(tile: String?) -> HubImportSkip? {
+            self.skip {
+                $0 = WireRegistration(platform: .windows, id: "1", handle: ["https://db5.notify.windows.com/?token=a"])
+                $0.secondaryTileName = tile
+            }
+        }
+        #expect(windows(tile: nil) == nil && windows(tile: "") == nil)
+        #expect(windows(tile: "weather") == .secondaryTile)
         #expect(self.skip { $0 = WireRegistration(platform: .adm, id: "1", handle: ["x"]) } == .platform("adm"))
         #expect(
             self.skip { $0 = WireRegistration(platform: .windowsPhone, id: "1", handle: ["x"]) }
                 == .platform("windowsphone")
         )
+    }
+
+    @Test func pushVariablesAreToldOf() throws {
+        let plain = try self.text()
+        for (variables, isTold) in [(nil, false), ("", false), ("{ }", false), (#"{"a":"b"}"#, true)]
+            as [(String?, Bool)]
+        {
+            let line = try self.line { $0.pushVariables = variables }.get()
+            #expect(line.hadPushVariables == isTold)
+            #expect(String(decoding: line.bytes, as: UTF8.self) == plain)
+        }
+        var progress = HubImportProgress(from: "h/a", to: "u default")
+        progress.withoutPushVariables = 2
+        progress.skip(.secondaryTile)
+        #expect(progress.notes.contains { $0.contains("the push variables of 2 registrations") })
+        #expect(progress.notes.contains { $0.contains("1 registration of secondary tiles") })
+        #expect(progress.summary.withoutPushVariables == 2 && progress.words.contains("1 left out"))
     }
 
     @Test func aProgressIsOnlyForItsOwnImport() throws {
@@ -94,12 +119,13 @@ import Testing
         progress.continuation = "token"
         progress.skip(.platform("adm"), 2)
         progress.skip(.expired)
+        progress.skip(.secondaryTile)
         try file.write(progress)
         #expect(try file.read(from: "h/a", to: "u default") == progress)
         for (from, to) in [("h/b", "u default"), ("h/a", "u shop")] {
             #expect(throws: CommandFailure.self) { try file.read(from: from, to: to) }
         }
-        #expect(progress.notes.count == 2 && progress.words.contains("3 left out"))
+        #expect(progress.notes.count == 3 && progress.words.contains("4 left out"))
         try Data("{".utf8).write(to: URL(filePath: file.path))
         #expect(throws: CommandFailure.self) { try file.read(from: "h/a", to: "u default") }
         try file.remove()

@@ -26,6 +26,32 @@ import Testing
         )
     }
 
+    @Test func aTerminalHasAMovingBarWhereAllIsNotKnown() {
+        var now = ContinuousClock.now
+        var shown: [String] = []
+        var line = ProgressLine(isLive: true, of: "registration", clock: { now }, write: { shown.append($0) })
+        for seconds in [2, 1] {
+            now = now.advanced(by: .seconds(seconds))
+            line.show(3000, share: nil)
+        }
+        #expect(
+            shown == [
+                "\r[....................######....] 3,000 registrations, 1,500 a second\u{1B}[K",
+                "\r[..................######......] 3,000 registrations, 1,000 a second\u{1B}[K",
+            ]
+        )
+    }
+
+    @Test func aMovingBarGoesToAndFro() {
+        for (tenths, bar) in [
+            (0, "[######........................]"), (1, "[.######.......................]"),
+            (24, "[........................######]"), (25, "[.......................######.]"),
+            (47, "[.######.......................]"), (48, "[######........................]"),
+        ] {
+            #expect(ProgressLine.movingBar(after: .milliseconds(100 * tenths)) == bar)
+        }
+    }
+
     @Test func aLogGetsALineEveryFewSeconds() {
         var now = ContinuousClock.now
         var shown: [String] = []

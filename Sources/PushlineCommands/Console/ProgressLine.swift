@@ -36,7 +36,7 @@ struct ProgressLine {
     ///
     /// - Parameters:
     ///   - count: How many are done.
-    ///   - share: The part of all that is done, 0 to 1; nil where all is not known.
+    ///   - share: The part of all that is done, 0 to 1; nil where all is not known: a terminal has a bar then that only moves.
     mutating func show(_ count: Int, share: Double?) {
         let now = self.clock()
         let pause: Duration = self.isLive ? .milliseconds(100) : .seconds(5)
@@ -55,11 +55,30 @@ struct ProgressLine {
         var text = "\(Plural.of(count, self.noun, shown: Self.grouped(count))), \(Self.grouped(rate)) a second"
         if let share {
             let part = min(1, max(0, share))
-            let full = Int(part * 30)
-            let bar = String(repeating: "#", count: full) + String(repeating: ".", count: 30 - full)
-            text = "[\(bar)] \(Int(part * 100)) %, " + text
+            let bar = Self.bar(from: 0, to: Int(part * Double(Self.width)))
+            text = "\(bar) \(Int(part * 100)) %, " + text
+        } else if self.isLive {
+            text = "\(Self.movingBar(after: now - self.start)) " + text
         }
         self.write(self.isLive ? "\r\(text)\u{1B}[K" : "\(text)\n")
+    }
+
+    /// The characters of a bar.
+    private static let width = 30
+    /// Those of them that move where there is no share.
+    private static let block = 6
+
+    private static func bar(from: Int, to: Int) -> String {
+        let (before, full) = (String(repeating: ".", count: from), String(repeating: "#", count: to - from))
+        return "[\(before)\(full)\(String(repeating: ".", count: Self.width - to))]"
+    }
+
+    /// A bar whose block goes to and fro, a step each tenth of a second.
+    static func movingBar(after time: Duration) -> String {
+        let way = Self.width - Self.block
+        let step = Int(time / .milliseconds(100)) % (2 * way)
+        let place = step <= way ? step : 2 * way - step
+        return Self.bar(from: place, to: place + Self.block)
     }
 
     /// Leaves the live line; where there is none, the last line is the last state.

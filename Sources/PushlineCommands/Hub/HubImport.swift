@@ -21,6 +21,7 @@ struct HubImport {
     private let isContinued: Bool
     /// How many registrations the runs before this one read.
     private var before: Int
+    private var shown = ProgressLine(of: "registration")
 
     /// So many lines are written together, or those of so much time.
     private static let group = 2000
@@ -61,8 +62,8 @@ struct HubImport {
     /// - Returns: What became of all of them.
     /// - Throws: ``Stopped``.
     mutating func run() async throws -> HubImportProgress {
-        var shown = ProgressLine(of: "registration")
-        defer { shown.end() }
+        self.shown = ProgressLine(of: "registration")
+        defer { self.shown.end() }
         repeat {
             var lines = HubImportLines()
             let end = ContinuousClock.now + Self.groupTime
@@ -70,10 +71,11 @@ struct HubImport {
                 let page = try await self.nextPage()
                 self.add(page, to: &lines)
                 self.progress.continuation = page.continuation
+                // A hub does not say how many there are.
+                self.shown.show(self.progress.read - self.before, share: nil)
             } while self.progress.continuation != nil && lines.count < Self.group && ContinuousClock.now < end
             try await self.write(lines)
             if self.progress.continuation != nil { try self.file.write(self.progress) }
-            shown.show(self.progress.read - self.before, share: nil)
         } while self.progress.continuation != nil
         try self.file.remove()
         return self.progress
@@ -93,6 +95,7 @@ struct HubImport {
                     continue
                 }
                 if !self.seen.add(line.pns, line.handle, line.template) { self.progress.repeated += 1 }
+                if line.hadPushVariables { self.progress.withoutPushVariables += 1 }
                 lines.add(line)
             }
         }
@@ -105,6 +108,7 @@ struct HubImport {
         do {
             return try await self.page(self.progress.continuation)
         } catch let stopped as Stopped where isResuming && stopped.isBadRequest {
+            self.shown.end()
             Console.note("\(stopped.words); the place where the last run ended may be too old: starting over")
         }
         // What is read again changes nothing, and is counted from the beginning.
@@ -114,7 +118,7 @@ struct HubImport {
     }
 
     /// A page; waits and tries again where the hub is busy or does not answer.
-    private func page(_ continuation: String?) async throws -> AzurePage<WireRegistration> {
+    private mutating func page(_ continuation: String?) async throws -> AzurePage<WireRegistration> {
         var attempt = 0
         while true {
             do { return try await self.hub.registrations(continuation: continuation) } catch {
@@ -132,6 +136,7 @@ struct HubImport {
                         words: "the hub asks to wait \(wait.components.seconds) s: \(Console.safe(error.description))"
                     )
                 }
+                self.shown.end()
                 Console.note(
                     "the hub: \(Console.safe(error.message)); trying again in \(wait.components.seconds + 1) s"
                 )

@@ -5,6 +5,7 @@ import PushModel
 /// Why a registration of a hub is left out.
 enum HubImportSkip: Error, Hashable {
     case platform(String)
+    case secondaryTile
     case expired
     case unreadable
     case known
@@ -13,6 +14,7 @@ enum HubImportSkip: Error, Hashable {
     var words: String {
         switch self {
         case .platform(let name): "of the platform \(name), which is not copied"
+        case .secondaryTile: "of secondary tiles, whose channels are no devices of their own"
         case .expired: "over already"
         case .unreadable: "that cannot be read"
         case .known: "of devices that the app has already"
@@ -23,6 +25,7 @@ enum HubImportSkip: Error, Hashable {
     var key: String {
         switch self {
         case .platform(let name): "platform:\(name)"
+        case .secondaryTile: "secondaryTile"
         case .expired: "expired"
         case .unreadable: "unreadable"
         case .known: "known"
@@ -30,7 +33,7 @@ enum HubImportSkip: Error, Hashable {
     }
 
     init?(key: String) {
-        let all: [HubImportSkip] = [.expired, .unreadable, .known]
+        let all: [HubImportSkip] = [.secondaryTile, .expired, .unreadable, .known]
         if let plain = all.first(where: { $0.key == key }) {
             self = plain
         } else if key.hasPrefix("platform:") {
@@ -56,6 +59,8 @@ struct HubImportLines {
         let handle: String
         /// The name of its template; nil = it is for native notifications.
         let template: String?
+        /// Whether the hub has push variables with it, which are not copied.
+        let hadPushVariables: Bool
         let bytes: [UInt8]
     }
 
@@ -72,6 +77,8 @@ struct HubImportLines {
         guard let pns = wire.platform.service, pns != .mpns else {
             return .failure(.platform(wire.platform.rawValue.lowercased()))
         }
+        // A tile of a device has a channel of its own: registered like the device's, it would get each notification once more.
+        guard wire.secondaryTileName?.isEmpty ?? true else { return .failure(.secondaryTile) }
         guard let id = wire.id, let handle = try? wire.platform.handleText(of: wire.handle) else {
             return .failure(.unreadable)
         }
@@ -89,9 +96,16 @@ struct HubImportLines {
                 pns: pns.rawValue,
                 handle: handle,
                 template: wire.template.map { $0.name ?? "" },
+                hadPushVariables: Self.says(wire.pushVariables),
                 bytes: line.bytes
             )
         )
+    }
+
+    /// Whether push variables have any member; an object of none is how some clients write that there are none.
+    private static func says(_ pushVariables: String?) -> Bool {
+        let text = pushVariables?.filter { !$0.isWhitespace } ?? ""
+        return !text.isEmpty && text != "{}"
     }
 
     private static func template(_ wire: WireTemplate) -> JSONValue {

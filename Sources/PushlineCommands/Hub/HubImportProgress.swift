@@ -15,6 +15,8 @@ struct HubImportProgress: Codable, Equatable {
     private(set) var failed = 0
     /// How many name a device that another one before them names, since the import was last started.
     var repeated = 0
+    /// How many had push variables, and were copied without.
+    var withoutPushVariables = 0
     private(set) var skipped: [String: Int] = [:]
     private(set) var errors: [Fault] = []
 
@@ -63,6 +65,12 @@ struct HubImportProgress: Codable, Equatable {
             guard let reason = HubImportSkip(key: key) else { continue }
             notes.append("left out: \(Plural.of(count, "registration")) \(Console.safe(reason.words))")
         }
+        if self.withoutPushVariables > 0 {
+            notes.append(
+                "left out: the push variables of \(Plural.of(self.withoutPushVariables, "registration")); "
+                    + "a property of the send, or a tag, does their work"
+            )
+        }
         if self.repeated > 0 {
             notes.append(
                 "\(Plural.of(self.repeated, "registration")) of a device that had one already: a device keeps the last one's id and tags"
@@ -86,6 +94,7 @@ struct HubImportProgress: Codable, Equatable {
             failed: self.failed,
             skipped: self.skipped,
             repeated: self.repeated,
+            withoutPushVariables: self.withoutPushVariables,
             errors: self.errors
         )
     }
@@ -98,6 +107,7 @@ struct HubImportProgress: Codable, Equatable {
         let failed: Int
         let skipped: [String: Int]
         let repeated: Int
+        let withoutPushVariables: Int
         let errors: [Fault]
     }
 }
