@@ -8,20 +8,20 @@ package protocol WireHubs: Sendable {
     func hub(_ declaration: AppSpec.AzureHub) throws(HubError) -> any NotificationHub
 }
 
-/// The hub of each app: the embedded one, or the one over a wire that its declaration names.
+/// The registrations of each app: those of the embedded hub, or of the one over a wire that its declaration names.
 package struct AppHubs: Sendable {
-    private let embedded: any NotificationHub
+    private let embedded: any HubRegistrations
     private let wire: any WireHubs
 
     /// - Parameters:
     ///   - embedded: Our own.
     ///   - wire: The others.
-    package init(embedded: any NotificationHub, wire: any WireHubs) {
+    package init(embedded: any HubRegistrations, wire: any WireHubs) {
         self.embedded = embedded
         self.wire = wire
     }
 
-    /// See ``NotificationHub/register(_:for:spec:)``.
+    /// See ``HubRegistrations/register(_:for:spec:)``.
     package func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
         guard let declaration = spec.azureHub else {
             return try await self.embedded.register(request, for: job, spec: spec)

@@ -1,9 +1,7 @@
 package import PushModel
 
-/// What a hub is, the embedded one and one over a wire: it registers devices, takes sends, and says what became of them.
-///
-/// How a send comes to its devices is the hub's own affair. No call is repeated here: whoever calls knows what may be (rule 18).
-package protocol NotificationHub: Sendable {
+/// A hub's registrations: all that those need of it who change them.
+package protocol HubRegistrations: Sendable {
     /// Applies a change to the registrations.
     ///
     /// A repeat has the same result.
@@ -15,7 +13,12 @@ package protocol NotificationHub: Sendable {
     /// - Returns: The hub's result; a refusal is a result, not an error. nil = a part is done, and another call goes on.
     /// - Throws: ``HubError``; after any kind but ``HubError/Kind/refused`` the job is retried later.
     func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult?
+}
 
+/// What a hub is, the embedded one and one over a wire: it registers devices, takes sends, and says what became of them.
+///
+/// How a send comes to its devices is the hub's own affair. No call is repeated here: whoever calls knows what may be (rule 18).
+package protocol NotificationHub: HubRegistrations {
     /// Takes a send.
     ///
     /// - Returns: The id under which the hub says more; nil = it gives none.
@@ -84,17 +87,28 @@ package enum HubOutcome: Sendable, Equatable {
     case known(HubReport)
 }
 
-/// What became of a send.
+/// What became of a send, as any hub can say it.
 package struct HubReport: Sendable, Equatable {
     package let state: HubSendState
     /// The devices, by the hub's word for what became of them.
     package let devices: [String: Int]
-    /// The send as the embedded hub keeps it, with its times; nil = the hub is another.
-    package let job: Job?
+    /// Those of them whose service we know, apart for each.
+    package var counts: [PushService: [String: Int]] = [:]
+    /// When the hub took it, when it began, and when all was over; nil = not yet, or it does not say.
+    package var accepted: Timestamp?
+    package var started: Timestamp?
+    package var ended: Timestamp?
+    /// The notification as its sender wrote it; empty = the hub does not say.
+    package var body = ""
+    /// The expression that it is for; nil = it is for all, or for a list.
+    package var tags: String?
+    /// The services that it goes to, as far as they are known.
+    package var services: [PushService] = []
+    /// Whether it goes to the templates of registrations.
+    package var isForTemplates = false
 
-    package init(state: HubSendState, devices: [String: Int], job: Job? = nil) {
+    package init(state: HubSendState, devices: [String: Int]) {
         self.state = state
         self.devices = devices
-        self.job = job
     }
 }

@@ -84,14 +84,27 @@ extension HubReport {
     private static let rest = "other"
 
     fileprivate init(_ details: WireTelemetry) {
+        self.init(state: details.state, devices: Self.sums(details.counts.flatMap(\.outcomes)))
+        let known = details.counts.compactMap { counts in counts.platform.service.map { ($0, counts.outcomes) } }
+        // Google's former interface and its present one are one service.
+        self.counts = Dictionary(known, uniquingKeysWith: +).mapValues(Self.sums)
+        (self.accepted, self.started, self.ended) = (details.enqueued, details.started, details.ended)
+        (self.body, self.tags) = (details.body, details.tags)
+        for service in details.platforms.compactMap(\.service) where !self.services.contains(service) {
+            self.services.append(service)
+        }
+        self.isForTemplates = details.isForTemplates
+    }
+
+    private static func sums(_ outcomes: [WireTelemetry.Outcome]) -> [String: Int] {
         var devices: [String: Int] = [:]
-        for outcome in details.counts.flatMap(\.outcomes) {
+        for outcome in outcomes {
             let isKept =
                 devices[outcome.name] != nil
                 || devices.count < Self.mostWords && (1...Self.longestWord).contains(outcome.name.utf8.count)
             devices[isKept ? outcome.name : Self.rest, default: 0] += outcome.count
         }
-        self.init(state: details.state, devices: devices)
+        return devices
     }
 }
 

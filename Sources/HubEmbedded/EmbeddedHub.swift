@@ -1,222 +1,93 @@
-package import Broker
-import FaultInjection
-import Hub
-package import Logging
-import Outbox
+package import Hub
 package import PushModel
 package import Store
 
-/// Pushline's own hub: registrations in the store, audiences read from it, deliveries by our workers.
-package struct EmbeddedHub: NotificationHub, SendFanOut {
+/// Pushline's own hub, as a server of its wire calls it.
+///
+/// A send is a job, and so it comes in by the door that all jobs come in by; ``EmbeddedFanOut`` divides it among the devices.
+package struct EmbeddedHub: NotificationHub {
     /// The parts of the store that the hub uses.
-    package typealias HubStore = FanOutStore & JobStore & OutboxStore & OutcomeSink & RegistrationStore
+    package typealias HubStore = JobStore & RegistrationStore
 
-    /// How long the hub waits.
-    package struct Configuration: Sendable {
-        /// How long publishing may take.
-        package var publishDeadline: Duration = .seconds(10)
-        /// How soon a fan-out looks again when its window is full.
-        package var windowPause: Duration = .milliseconds(20)
-        /// How soon it looks again when the broker takes nothing.
-        package var brokerPause: Duration = .seconds(1)
-
-        /// How long a removal of a user goes on before its message is deferred.
-        package var removalBudget: Duration = .seconds(10)
-        /// How long a send that it takes may go on.
-        package var jobLifetime: Duration = .seconds(86_400)
-
-        package init() {}
-    }
-
-    let store: any HubStore
-    let broker: any MessageBroker
-    let configuration: Configuration
-    let publisher: OutboxPublisher
-    let intake: (any JobTaker)?
-    private let logger: Logger
+    private let store: any HubStore
+    private let intake: any JobTaker
+    private let registrations: EmbeddedRegistrations
+    private let jobLifetime: Duration
 
     /// - Parameters:
-    ///   - store: Where registrations and batches are.
-    ///   - broker: Carries the batches to the delivery workers.
-    ///   - configuration: How long it waits.
-    ///   - intake: Accepts the sends that it takes; nil = it takes none.
-    ///   - logger: For degraded states.
-    package init(
-        store: any HubStore,
-        broker: any MessageBroker,
-        configuration: Configuration = Configuration(),
-        intake: (any JobTaker)? = nil,
-        logger: Logger
-    ) {
+    ///   - store: Where registrations and jobs are.
+    ///   - intake: Accepts the sends that it takes.
+    ///   - jobLifetime: How long a send may go on.
+    package init(store: any HubStore, intake: any JobTaker, jobLifetime: Duration = .seconds(86_400)) {
         self.store = store
-        self.broker = broker
-        self.configuration = configuration
         self.intake = intake
-        self.logger = logger
-        self.publisher = OutboxPublisher(store: store, broker: broker, logger: logger)
+        self.registrations = EmbeddedRegistrations(store: store)
+        self.jobLifetime = jobLifetime
     }
-
-    package func run() async { await self.publisher.run() }
 
     package func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
-        if case .removeUser = request { return try await self.removeUser(by: job) }
-        let now = self.store.steadyTime
-        let expires = spec.registrationLifetimeDays.map { now.advanced(by: .seconds($0 * 86_400)) }
-        do {
-            return try await self.store.change(
-                request,
-                app: job.app,
-                user: job.user,
-                sequence: job.sequence,
-                expires: expires,
-                most: spec.registrationsPerUser ?? AppSpec.defaultRegistrationsPerUser
-            )
-        } catch let error as StoreError {
-            throw HubError(.unavailable(after: nil), error.message)
-        }
+        try await self.registrations.register(request, for: job, spec: spec)
     }
 
-    /// Removes a user in slices, for a while: nobody holds a message for a minute (rule 4).
-    private func removeUser(by job: Job) async throws -> RegisterResult? {
-        let end = ContinuousClock.now + self.configuration.removalBudget
-        do {
-            repeat {
-                let result = try await self.store.removeUser(by: job.sequence)
-                CrashPoint.registerSliced.reach()
-                if let result { return result }
-            } while ContinuousClock.now < end
-        } catch let error as StoreError {
-            throw HubError(.unavailable(after: nil), error.message)
-        }
-        return nil
+    package func take(_ send: HubSend) async throws -> String? {
+        try await self.intake.take(self.job(of: send)).description
     }
 
-    package func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {
-        var deliveries: [(row: OutboxMessage, batches: [PreparedDelivery])] = []
-        var memories: [JobID: AudienceMemory] = [:]
-        for message in messages {
-            let spec = specs[message.app] ?? AppSpec()
-            do {
-                let batches = try await self.prepare(message, spec: spec, memories: &memories)
-                deliveries.append((message, batches))
-            } catch let error as StoreError {
-                // It comes again when its grace ends; the others go on.
-                self.logger.warning(
-                    "A delivery message cannot be read",
-                    metadata: ["message.id": "\(message.id)", "error": "\(error)"]
-                )
+    package func outcome(of id: String, app: AppID) async throws -> HubOutcome {
+        guard let id = JobID(id), let job = try await self.store.job(id, app: app), case .send(let send) = job.work
+        else { return .notYet }
+        return .known(HubReport(job, send))
+    }
+
+    private func job(of send: HubSend) -> NewJob {
+        let (content, services): (Content, [PushService]) =
+            switch send.form {
+            case .native(let form): (.native(.init(message: nil, forms: [form])), [form.kind.pns])
+            case .template(let properties): (.template(properties), [])
             }
+        let audience: SendAudience
+        var recipients: RecipientList?
+        switch send.audience {
+        case .everyone: audience = .all
+        case .expression(let expression): audience = .tags(expression)
+        case .list(let list): (audience, recipients) = (.list(list.count), list)
         }
-        _ = await self.publish(deliveries)
-    }
-
-    /// The open batches of a delivery message that is published again.
-    private func prepare(
-        _ message: OutboxMessage,
-        spec: AppSpec,
-        memories: inout [JobID: AudienceMemory]
-    ) async throws -> [PreparedDelivery] {
-        var prepared: [PreparedDelivery] = []
-        let batches = try await self.store.batches(of: message.id)
-        let templates = try await self.templates(Set(batches.compactMap(\.template)))
-        for batch in batches {
-            let memory = memories[batch.key.job] ?? AudienceMemory()
-            memories[batch.key.job] = memory
-            let devices = try await self.devices(of: batch, memory: memory)
-            let template = BatchTemplate(batch.job, request: batch.request, spec: spec)
-            let content = batch.template.flatMap { templates[$0] }
-            prepared.append(template.prepare(batch.key, devices: devices, template: content))
-        }
-        return prepared
-    }
-
-    /// The templates of batches; most sends have none.
-    func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content] {
-        numbers.isEmpty ? [:] : try await self.store.templates(numbers)
-    }
-
-    /// Publishes delivery messages, and records the outcomes of undeliverable batches.
-    ///
-    /// - Parameters:
-    ///   - deliveries: The messages with their batches. A message without a deliverable batch is not published, nor one
-    ///     whose other batches cannot be settled.
-    ///   - hints: Messages of sends to publish with them.
-    /// - Returns: Whether the broker confirmed all published messages.
-    func publish(
-        _ deliveries: [(row: OutboxMessage, batches: [PreparedDelivery])],
-        hints: [OutboxMessage] = []
-    ) async -> Bool {
-        var messages = hints.map { (row: $0, message: OutgoingMessage(hint: $0)) }
-        for (row, batches) in deliveries {
-            var delivery = DeliveryMessage(batches: [])
-            var outcomes: [BatchOutcome] = []
-            for batch in batches {
-                switch batch {
-                case .deliverable(let batch): delivery.batches.append(batch)
-                case .undeliverable(let outcome): outcomes.append(outcome)
-                }
-            }
-            // First: of a message that is published nothing is looked at again before its lease ends.
-            guard await self.record(outcomes, of: row.id) else { continue }
-            if !delivery.batches.isEmpty { messages.append((row, OutgoingMessage(delivery, as: row))) }
-        }
-        return await self.publisher.publish(messages, deadline: self.configuration.publishDeadline)
-    }
-
-    /// Records outcomes of batches that cannot be delivered.
-    ///
-    /// - Returns: false when the store did not take them.
-    private func record(_ outcomes: [BatchOutcome], of message: MessageID) async -> Bool {
-        guard !outcomes.isEmpty else { return true }
-        do {
-            // An unrecorded outcome was preceded by a worker's, which counts.
-            _ = try await self.store.record(outcomes)
-            return true
-        } catch {
-            // Its grace ends, and the sweeper takes it.
-            self.logger.warning(
-                "The outcomes of a delivery message cannot be recorded",
-                metadata: ["message.id": "\(message)", "error": "\(error)"]
-            )
-            return false
-        }
-    }
-
-    /// The devices of a batch that is published again: those of its range, or those that are tried once more.
-    private func devices(of batch: DueBatch, memory: AudienceMemory) async throws -> DeliverBatch.Devices {
-        var devices = DeliverBatch.Devices()
-        if batch.key.attempt == 0 {
-            let page = try await self.store.wholeAudience(
-                of: batch.request,
-                template: batch.template,
-                job: batch.job.sequence,
-                app: batch.job.app,
-                pns: batch.key.pns,
-                after: batch.from,
-                through: batch.to,
-                memory: memory
-            )
-            (devices.rows, devices.handles) = (page.rows, page.handles)
-            devices.credentials = page.credentials
-            return devices
-        }
-        let addresses = try await self.store.addresses(
-            of: batch.retries.map(\.row),
-            in: batch.request,
-            job: batch.job.sequence,
-            app: batch.job.app,
-            pns: batch.key.pns,
-            memory: memory
+        return NewJob(
+            app: send.app,
+            key: send.caller,
+            work: .send(SendRequest(to: audience, platforms: services, content: content)),
+            lifetime: self.jobLifetime,
+            // The id of a repetition stands for the whole send.
+            idempotency: send.trackingID.map { id in
+                let caller = "key:\(send.caller ?? "")"
+                return NewJob.Idempotency(caller: caller, route: "hub", key: id, hash: Array(id.utf8))
+            },
+            startsAt: send.startsAt.flatMap { $0 > .now ? $0 : nil },
+            recipients: recipients
         )
-        for device in batch.retries {
-            let address = addresses[device.row]
-            devices.credentials.append(address?.credential ?? .default, at: devices.count)
-            devices.rows.append(device.row)
-            // No handle: the device was deregistered, or belongs to another audience now. The worker counts it.
-            devices.handles.append((address?.handle.text ?? "").utf8)
-            devices.tries.append(UInt8(clamping: device.tries))
-            devices.waits.append(UInt32(clamping: max(.zero, device.wait).milliseconds))
-        }
-        return devices
+    }
+}
+
+extension HubReport {
+    fileprivate init(_ job: Job, _ send: SendRequest) {
+        let counts = job.counts.mapValues(\.hubOutcomes)
+        self.init(
+            state: HubSendState(job),
+            devices: counts.values.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: +) }
+        )
+        self.counts = counts
+        (self.accepted, self.started, self.ended) = (job.accepted, job.started, job.finished)
+        self.body = Self.body(of: send.content)
+        if case .tags(let expression) = send.audience { self.tags = expression.description }
+        self.isForTemplates = send.content.kind == .template
+        // Which services have templates is known of those that were sent to.
+        self.services = self.isForTemplates ? job.counts.keys.sorted() : send.platforms
+    }
+
+    /// The notification as its sender wrote it.
+    private static func body(of content: Content) -> String {
+        if case .template(let properties) = content { return JSONValue.texts(properties.values).compactText }
+        guard case .native(let native) = content, let form = native.forms.first else { return "" }
+        return String(decoding: form.body, as: UTF8.self)
     }
 }

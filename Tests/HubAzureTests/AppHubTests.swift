@@ -198,7 +198,9 @@ struct AppHubTests {
     @Test("the usual words stay as they are")
     func usualTelemetry() async throws {
         let report = try await Self.report(of: [("Success", 2), ("ExpiredChannel", 1)])
-        #expect(report == HubReport(state: .completed, devices: ["Success": 2, "ExpiredChannel": 1]))
+        var expected = HubReport(state: .completed, devices: ["Success": 2, "ExpiredChannel": 1])
+        expected.counts = [.apns: ["Success": 2, "ExpiredChannel": 1]]
+        #expect(report == expected)
     }
 
     // MARK: Sends

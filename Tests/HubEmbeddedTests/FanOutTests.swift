@@ -40,7 +40,7 @@ import Testing
         _ = try await store.apply(Self.spec, to: .default)
         let broker = given ?? InMemoryBroker()
         if given == nil { try await broker.declare(.pushline) }
-        let hub = EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test"))
+        let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
         if isPaused { try await store.pause(.deliver(.apns), app: .default, by: "test") }
         let sends = try users.map { user in
             let content = Content.message(.init(title: "t", body: "b"))
@@ -50,7 +50,7 @@ import Testing
         let accepted = try await store.accept(sends)
         let message = try #require(accepted.messages.first)
         let claim = try #require(try await store.peek(message.id))
-        try await check(store, hub.advance(claim, spec: Self.spec, budget: .seconds(60)), sends.map(\.id))
+        try await check(store, fanOut.advance(claim, spec: Self.spec, budget: .seconds(60)), sends.map(\.id))
     }
 
     private static var spec: AppSpec {
@@ -110,11 +110,11 @@ import Testing
         try await self.fanOut(users: ["apple", "droid", "apple"], broker: broker) { store, advance, ids in
             guard case .done = advance.progress else { throw Unexpected() }
             try await broker.declare(.pushline)
-            let hub = EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test"))
+            let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
             let queues: Set<WorkQueue> = [.deliver(.apns), .deliver(.fcm)]
             let due = try await store.takeDue(queues, overdue: .seconds(1), limit: 5)
             #expect(due.count == 2)
-            try await hub.resume(due, specs: [.default: Self.spec])
+            try await fanOut.resume(due, specs: [.default: Self.spec])
             let apple = try await self.batches(at: broker, .apns)
             #expect(apple.map(\.key.job) == [ids[0], ids[2]])
             #expect(apple.map(\.devices.count) == [1, 1])
@@ -127,10 +127,10 @@ import Testing
         let broker = InMemoryBroker()
         try await self.fanOut(users: ["apple", "apple"], broker: broker) { store, _, ids in
             try await broker.declare(.pushline)
-            let hub = EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test"))
+            let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
             let due = try await store.takeDue([.deliver(.apns)], overdue: .seconds(1), limit: 5)
             // The credentials are gone meanwhile.
-            try await hub.resume(due, specs: [:])
+            try await fanOut.resume(due, specs: [:])
             let published = try await self.batches(at: broker, .apns)
             #expect(published.isEmpty)
             for id in ids {
@@ -156,18 +156,18 @@ import Testing
                 expires: nil,
                 most: nil
             )
-            let hub = EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test"))
+            let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
             let due = try await store.takeDue([.deliver(.apns)], overdue: .seconds(1), limit: 5)
             #expect(due.count == 1)
             // Another process does not let go of the store.
             let path = store.configuration.path + ".writer"
             let writer = try #require(FileHandle(forUpdatingAtPath: path))
             #expect(flock(writer.fileDescriptor, LOCK_EX) == 0)
-            try await hub.resume(due, specs: [.default: Self.spec])
+            try await fanOut.resume(due, specs: [.default: Self.spec])
             let none = try await self.batches(at: broker, .apns)
             #expect(none.isEmpty)
             try writer.close()
-            try await hub.resume(due, specs: [.default: Self.spec])
+            try await fanOut.resume(due, specs: [.default: Self.spec])
             let published = try await self.batches(at: broker, .apns)
             #expect(published.map(\.key.job) == [ids[1]])
             #expect(try await store.job(ids[0], app: .default)?.state == .completed)
@@ -185,8 +185,8 @@ import Testing
             let id = try await broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.properties.messageID }
             let message = try #require(id.flatMap { $0 }.flatMap { MessageID($0) })
             let claim = try #require(try await store.peek(message))
-            let hub = EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test"))
-            let alone = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60))
+            let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
+            let alone = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60))
             guard case .blocked(let next, on: let services, after: _) = alone.progress else {
                 throw Unexpected()
             }
@@ -198,7 +198,7 @@ import Testing
             // Who waits is told once.
             let resumed = try await store.resume(.deliver(.apns), app: .default)
             #expect(resumed)
-            let last = try await hub.advance(next, spec: Self.spec, budget: .seconds(60))
+            let last = try await fanOut.advance(next, spec: Self.spec, budget: .seconds(60))
             guard case .done = last.progress else { throw Unexpected() }
             #expect(last.answered.isEmpty)
         }

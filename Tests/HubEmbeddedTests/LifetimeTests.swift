@@ -1,7 +1,5 @@
-import Broker
 import Foundation
 import Hub
-import Logging
 import NIOConcurrencyHelpers
 import PushModel
 import Store
@@ -33,7 +31,7 @@ import Testing
             configuration: SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path),
             source: clock
         )
-        let hub = EmbeddedHub(store: store, broker: InMemoryBroker(), logger: Logger(label: "test"))
+        let registrations = EmbeddedRegistrations(store: store)
         clock.jump.withLockedValue { $0 = .seconds(days * 86_400) }
         let id = RegistrationID.random()
         let user = try UserName("ann", .folded)
@@ -46,7 +44,7 @@ import Testing
                 Issue.record("not accepted")
                 return
             }
-            _ = try await hub.register(request, for: job, spec: AppSpec(registrationLifetimeDays: 30))
+            _ = try await registrations.register(request, for: job, spec: AppSpec(registrationLifetimeDays: 30))
         }
         let expires = try #require(try await store.registration(id, app: .default)?.expires)
         let left = clock.machine.wall.duration(to: expires)
@@ -60,14 +58,14 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "store.sqlite").path
         let store = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
-        let hub = EmbeddedHub(store: store, broker: InMemoryBroker(), logger: Logger(label: "test"))
+        let registrations = EmbeddedRegistrations(store: store)
         let user = try UserName("ann", .folded)
         for device in 0..<devices {
             let upsert = RegisterRequest.Upsert(pns: .fcm, handle: Handle(stored: "h\(device)"), tags: [])
             let request = RegisterRequest.upsert(.random(), upsert)
             let new = NewJob(app: .default, user: user, work: .register(request), lifetime: .seconds(600))
             guard case .accepted(let job) = try await store.accept([new]).answers.first else { return -1 }
-            #expect(try await hub.register(request, for: job, spec: spec) == .done)
+            #expect(try await registrations.register(request, for: job, spec: spec) == .done)
         }
         let query = RegistrationQuery(app: .default, user: user, state: .live, limit: 1000)
         return try await store.registrations(query).items.count

@@ -40,7 +40,7 @@ import Testing
         try await Self.populate(store)
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
-        let hub = EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test"))
+        let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
         let send = SendRequest(
             audience: try TagExpression(parsing: text, .folded),
             platforms: [.apns],
@@ -53,7 +53,7 @@ import Testing
         var steps = 0
         while let present = claim, steps < 100 {
             // No app has credentials here: the hub itself records each batch as failed, and no worker is needed.
-            switch try await hub.advance(present, spec: AppSpec(), budget: .zero).progress {
+            switch try await fanOut.advance(present, spec: AppSpec(), budget: .zero).progress {
             case .more(let next, after: _), .blocked(let next, on: _, after: _): claim = next
             case .done, .lost: claim = nil
             }

@@ -21,7 +21,7 @@ struct TemplateFanOutTests {
     }()
 
     /// A store with devices in two languages and one that has both, and a hub.
-    private func run(_ body: (SQLiteStore, InMemoryBroker, EmbeddedHub) async throws -> Void) async throws {
+    private func run(_ body: (SQLiteStore, InMemoryBroker, EmbeddedFanOut) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -29,7 +29,7 @@ struct TemplateFanOutTests {
         _ = try await store.apply(Self.spec, to: .default)
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
-        try await body(store, broker, EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test")))
+        try await body(store, broker, EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test")))
     }
 
     private func register(
@@ -93,14 +93,14 @@ struct TemplateFanOutTests {
 
     @Test("Each template is a batch of its devices, filled once; a device with two is in both")
     func languages() async throws {
-        try await self.run { store, broker, hub in
+        try await self.run { store, broker, fanOut in
             for device in 0..<30 {
                 try await self.register(store, device, "t", body: self.body(device.isMultiple(of: 2) ? "en" : "de"))
             }
             try await self.register(store, 0, "u", body: self.body("de"))
             let message = try await self.send(store, ["en": "Hello", "de": "Hallo \"]}"])
             let claim = try #require(try await store.claim(message))
-            guard case .done = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60)).progress else {
+            guard case .done = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60)).progress else {
                 throw InvalidValue("not done")
             }
             let batches = try await self.batches(at: broker)
@@ -117,13 +117,13 @@ struct TemplateFanOutTests {
 
     @Test("A message that got lost is made anew with the same devices and the same words")
     func republished() async throws {
-        try await self.run { store, broker, hub in
+        try await self.run { store, broker, fanOut in
             for device in 0..<6 {
                 try await self.register(store, device, "t", body: self.body(device < 2 ? "en" : "de"))
             }
             let message = try await self.send(store, ["en": "Hello", "de": "Hallo"])
             let claim = try #require(try await store.claim(message))
-            _ = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60))
+            _ = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60))
             let first = try await self.batches(at: broker)
             #expect(first.count == 2)
             // Nobody recorded anything: what was published is due again, and read from the store.
@@ -137,7 +137,7 @@ struct TemplateFanOutTests {
                     queue: .deliver(.apns),
                     priority: .normal
                 )
-                try await hub.resume([outgoing], specs: [.default: Self.spec])
+                try await fanOut.resume([outgoing], specs: [.default: Self.spec])
                 again += try await self.batches(at: broker)
             }
             #expect(again.map(\.key.page).sorted() == first.map(\.key.page).sorted())
@@ -150,12 +150,12 @@ struct TemplateFanOutTests {
 
     @Test("A template that makes nothing its service takes counts its devices as rejected, and the others get theirs")
     func broken() async throws {
-        try await self.run { store, broker, hub in
+        try await self.run { store, broker, fanOut in
             try await self.register(store, 1, "t", body: self.body("en"))
             try await self.register(store, 2, "t", body: ##"{"aps":"$(en)"}"##)
             let message = try await self.send(store, ["en": "Hello"])
             let claim = try #require(try await store.claim(message))
-            _ = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60))
+            _ = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60))
             #expect(try await self.batches(at: broker).map(\.devices.count) == [1])
             let jobs = try await store.jobs(JobQuery(app: .default, kind: .send)).items
             #expect(jobs.first?.counts[.apns]?.failed == [.rejected: 1])
@@ -164,11 +164,11 @@ struct TemplateFanOutTests {
 
     @Test("Many templates go in several steps, each device once")
     func many() async throws {
-        try await self.run { store, broker, hub in
+        try await self.run { store, broker, fanOut in
             for device in 0..<230 { try await self.register(store, device, "t", body: self.body("p\(device)")) }
             let message = try await self.send(store, ["p7": "seven"])
             let claim = try #require(try await store.claim(message))
-            guard case .done = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60)).progress else {
+            guard case .done = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60)).progress else {
                 throw InvalidValue("not done")
             }
             let batches = try await self.batches(at: broker)

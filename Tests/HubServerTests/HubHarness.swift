@@ -60,7 +60,7 @@ struct HubHarness: Sendable {
         configuration.classicWait = answers ? .seconds(30) : .milliseconds(100)
         let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
         try await host.prepare()
-        let hub = EmbeddedHub(store: store, broker: broker, intake: host, logger: logger)
+        let hub = EmbeddedHub(store: store, intake: host)
         let application = Application(
             responder: HubResponder(host: host, hub: hub, store: store, logger: logger),
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),

@@ -46,8 +46,8 @@ extension PipelineLoadTests {
             for id in messages { #expect(try await harness.store.defer(id, epoch: nil, Deferral())) }
             let taken = try await harness.store.takeDue([.deliver(.apns)], overdue: .zero, limit: 10)
             #expect(taken.map(\.id) == messages)
-            let hub = EmbeddedHub(store: harness.store, broker: broker, logger: harness.logger)
-            try await hub.resume(taken, specs: [.default: try harness.simulator.appSpec])
+            let fanOut = EmbeddedFanOut(store: harness.store, broker: broker, logger: harness.logger)
+            try await fanOut.resume(taken, specs: [.default: try harness.simulator.appSpec])
         }
 
         @Test func aBatchDeliveredByTwoWorkersIsCountedOnce() async throws {

@@ -23,7 +23,7 @@ import Testing
             let job = try await harness.job(id)
             for _ in 0..<120 { try await harness.publish(job) }
             let worker = SendWorker(
-                fanOut: harness.hub,
+                fanOut: harness.fanOut,
                 store: harness.store,
                 apps: harness.apps,
                 broker: harness.broker,
@@ -40,7 +40,7 @@ import Testing
     @Test func aRegisterJobWaitsForAHubThatIsAway() async throws {
         try await PipelineHarness.with([.sweeper]) { harness in
             let worker = RegisterWorker(
-                hubs: AppHubs(embedded: FaultyHub(hub: harness.hub), wire: harness.wireHub),
+                hubs: AppHubs(embedded: FaultyRegistrations(store: harness.store), wire: harness.wireHub),
                 store: harness.store,
                 apps: harness.apps,
                 broker: harness.broker,
@@ -99,7 +99,7 @@ import Testing
                 .register(.issue(candidate: id, handles: [])),
                 user: try UserName("ann", .folded)
             )
-            let done = try await beside(harness.sweeper(fanOut: harness.hub, broker: cutOff).run) {
+            let done = try await beside(harness.sweeper(fanOut: harness.fanOut, broker: cutOff).run) {
                 try await Task.sleep(for: .milliseconds(200))
                 return try await beside(harness.sweeper.run) { try await harness.wait(for: job.id) }
             }
@@ -115,9 +115,9 @@ import Testing
             try await broker.declare(
                 Topology(queues: [.init(name: QueueName.work(.deliver(.apns), .normal), kind: .exclusive)])
             )
-            let hub = EmbeddedHub(store: harness.store, broker: broker, logger: harness.logger)
+            let fanOut = EmbeddedFanOut(store: harness.store, broker: broker, logger: harness.logger)
             try await Task.sleep(for: .milliseconds(200))
-            _ = try await harness.sweeper(fanOut: hub, broker: broker).sweep()
+            _ = try await harness.sweeper(fanOut: fanOut, broker: broker).sweep()
             #expect(broker.ready(in: QueueName.work(.deliver(.apns), .normal)) == 1)
         }
     }
@@ -126,7 +126,7 @@ import Testing
         try await PipelineHarness.with([]) { harness in
             try await harness.fanOutUnpublished(to: "username:ann")
             let id = try await harness.send(to: "username:ann", expires: .milliseconds(300), isPublished: false)
-            let sweeper = harness.sweeper(fanOut: FaultyHub(hub: harness.hub), broker: harness.broker)
+            let sweeper = harness.sweeper(fanOut: FaultyFanOut(fanOut: harness.fanOut), broker: harness.broker)
             let done = try await beside(sweeper.run) { try await harness.wait(for: id) }
             #expect(done.state == .expired)
         }
@@ -227,12 +227,12 @@ extension PipelineHarness {
     }
 }
 
-/// A hub that has no answer for the first change it is asked for, and publishes nothing again.
-private struct FaultyHub: NotificationHub, SendFanOut {
-    private let hub: EmbeddedHub
+/// Registrations that have no answer for the first change they are asked for.
+private struct FaultyRegistrations: HubRegistrations {
+    private let registrations: EmbeddedRegistrations
     private let isFirst = NIOLockedValueBox(true)
 
-    init(hub: EmbeddedHub) { self.hub = hub }
+    init(store: any RegistrationStore) { self.registrations = EmbeddedRegistrations(store: store) }
 
     func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
         let isFirst = self.isFirst.withLockedValue { isFirst in
@@ -240,18 +240,19 @@ private struct FaultyHub: NotificationHub, SendFanOut {
             return isFirst
         }
         if isFirst { throw HubError(.unavailable(), "busy") }
-        return try await self.hub.register(request, for: job, spec: spec)
+        return try await self.registrations.register(request, for: job, spec: spec)
     }
+}
 
-    func take(_ send: HubSend) async throws -> String? { try await self.hub.take(send) }
-
-    func outcome(of id: String, app: AppID) async throws -> HubOutcome { try await self.hub.outcome(of: id, app: app) }
+/// A fan-out that publishes nothing again.
+private struct FaultyFanOut: SendFanOut {
+    let fanOut: EmbeddedFanOut
 
     func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance {
-        try await self.hub.advance(claim, spec: spec, budget: budget)
+        try await self.fanOut.advance(claim, spec: spec, budget: budget)
     }
 
-    func run() async { await self.hub.run() }
+    func run() async { await self.fanOut.run() }
 
     func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {
         throw StoreError(.corrupt, "a row makes no sense")

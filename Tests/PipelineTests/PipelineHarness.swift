@@ -19,7 +19,7 @@ struct PipelineHarness: Sendable {
     let broker: InMemoryBroker
     let simulator: Simulator
     let apps: AppDirectory
-    let hub: EmbeddedHub
+    let fanOut: EmbeddedFanOut
     let wireHub = ScriptedWireHub()
     let sweeper: Sweeper
     let logger: Logger
@@ -54,7 +54,7 @@ struct PipelineHarness: Sendable {
         try await withSimulator { simulator in
             let harness = try await PipelineHarness(folder: folder, simulator: simulator, window: window)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { await harness.hub.run() }
+                group.addTask { await harness.fanOut.run() }
                 defer { group.cancelAll() }
                 try await harness.run(workers) { try await body(harness) }
             }
@@ -70,9 +70,9 @@ struct PipelineHarness: Sendable {
         self.broker = InMemoryBroker()
         try await self.broker.declare(.pushline)
         self.apps = AppDirectory(store: self.store, lifetime: .zero)
-        self.hub = EmbeddedHub(store: self.store, broker: self.broker, logger: self.logger)
+        self.fanOut = EmbeddedFanOut(store: self.store, broker: self.broker, logger: self.logger)
         self.sweeper = Self.sweeper(
-            fanOut: self.hub,
+            fanOut: self.fanOut,
             store: self.store,
             apps: self.apps,
             broker: self.broker,
@@ -154,7 +154,7 @@ struct PipelineHarness: Sendable {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 if workers.contains(.register) {
                     let worker = RegisterWorker(
-                        hubs: AppHubs(embedded: self.hub, wire: self.wireHub),
+                        hubs: AppHubs(embedded: EmbeddedRegistrations(store: self.store), wire: self.wireHub),
                         store: self.store,
                         apps: self.apps,
                         broker: self.broker,
@@ -164,7 +164,7 @@ struct PipelineHarness: Sendable {
                 }
                 if workers.contains(.send) {
                     let worker = SendWorker(
-                        fanOut: self.hub,
+                        fanOut: self.fanOut,
                         store: self.store,
                         apps: self.apps,
                         broker: self.broker,
@@ -329,11 +329,11 @@ struct PipelineHarness: Sendable {
     ///   - broker: Where its delivery messages go; one without queues takes none, and they are due again at once.
     /// - Throws: What the hub throws.
     func fanOut(_ id: JobID, at broker: any MessageBroker = InMemoryBroker()) async throws {
-        let hub = EmbeddedHub(store: self.store, broker: broker, logger: self.logger)
+        let fanOut = EmbeddedFanOut(store: self.store, broker: broker, logger: self.logger)
         var claim = try #require(try await self.store.claim(try self.message(of: id).id))
         let spec = try self.simulator.appSpec
         while true {
-            switch try await hub.advance(claim, spec: spec, budget: .seconds(1)).progress {
+            switch try await fanOut.advance(claim, spec: spec, budget: .seconds(1)).progress {
             case .more(let next, _), .blocked(let next, _, _): claim = next
             case .done, .lost: return
             }

@@ -73,13 +73,13 @@ extension PipelineLoadTests {
                 for _ in 0..<10 { try await harness.publish(accepted.messages) }
                 let other = InMemoryBroker()
                 try await other.declare(.pushline)
-                let otherHub = EmbeddedHub(store: harness.store, broker: other, logger: harness.logger)
+                let otherFanOut = EmbeddedFanOut(store: harness.store, broker: other, logger: harness.logger)
                 // Another send worker has claimed it, and lost the race.
                 let message = try #require(accepted.messages.first)
                 _ = try await harness.store.claim(message.id)
                 let stale = try #require(try await harness.store.claim(message.id))
                 try await harness.deliverWithSendWorker(accepted.jobs)
-                let advance = try await otherHub.advance(stale, spec: harness.simulator.appSpec, budget: .seconds(1))
+                let advance = try await otherFanOut.advance(stale, spec: harness.simulator.appSpec, budget: .seconds(1))
                 guard case .lost = advance.progress else { throw HarnessError("a stale claim went on") }
                 #expect(harness.simulator.received().count == 50)
             }
@@ -93,7 +93,7 @@ extension PipelineLoadTests {
                 let message = try #require(accepted.messages.first)
                 let peeked = try #require(try await harness.store.peek(message.id))
                 let spec = try harness.simulator.appSpec
-                let advance = try await harness.hub.advance(peeked, spec: spec, budget: .seconds(5))
+                let advance = try await harness.fanOut.advance(peeked, spec: spec, budget: .seconds(5))
                 guard case .done = advance.progress else { throw HarnessError("one step was not enough") }
                 try await harness.publish([message, message])
                 try await harness.deliverWithSendWorker(accepted.jobs)
@@ -310,16 +310,16 @@ extension PipelineHarness {
     /// Fans a message out as a process does that dies before it can publish the deliveries.
     fileprivate func fanOutUnpublished(_ message: OutboxMessage) async throws {
         // No queue takes a message there: all of it is surely not published, and due again at once.
-        let otherHub = EmbeddedHub(store: self.store, broker: InMemoryBroker(), logger: self.logger)
+        let otherFanOut = EmbeddedFanOut(store: self.store, broker: InMemoryBroker(), logger: self.logger)
         let claim = try #require(try await self.store.claim(message.id))
-        let advance = try await otherHub.advance(claim, spec: self.simulator.appSpec, budget: .seconds(5))
+        let advance = try await otherFanOut.advance(claim, spec: self.simulator.appSpec, budget: .seconds(5))
         guard case .done = advance.progress else { throw HarnessError("one step was not enough") }
     }
 
     /// Runs a send worker until each of these jobs has reached its one device.
     fileprivate func deliverWithSendWorker(_ jobs: [JobID]) async throws {
         let worker = SendWorker(
-            fanOut: self.hub,
+            fanOut: self.fanOut,
             store: self.store,
             apps: self.apps,
             broker: self.broker,

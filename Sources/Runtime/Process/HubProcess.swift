@@ -35,15 +35,7 @@ struct HubProcess {
             prepare: { await EventQueue.bind(broker, logger: logger) { try await host.prepare() } },
             refusal: HubResponder.malformed
         )
-        var settled = EmbeddedHub.Configuration()
-        settled.jobLifetime = host.jobLifetime
-        let hub = EmbeddedHub(
-            store: self.parts.store,
-            broker: broker,
-            configuration: settled,
-            intake: host,
-            logger: logger
-        )
+        let hub = EmbeddedHub(store: self.parts.store, intake: host, jobLifetime: host.jobLifetime)
         let responder = HubResponder(host: host, hub: hub, store: self.parts.store, logger: logger)
         return host.services + (try server.services(responder))
     }

@@ -45,13 +45,12 @@ struct PushlineProcess {
         let store = try await configured.open(logger: logger)
         let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
         let azureHubs = AzureHubs()
-        let embedded = EmbeddedHub(store: store, broker: broker, logger: logger)
         let parts = Parts(
             store: store,
             broker: broker,
-            hubs: AppHubs(embedded: embedded, wire: azureHubs),
+            hubs: AppHubs(embedded: EmbeddedRegistrations(store: store), wire: azureHubs),
             azureHubs: azureHubs,
-            fanOut: embedded,
+            fanOut: EmbeddedFanOut(store: store, broker: broker, logger: logger),
             apps: AppDirectory(store: store),
             metricsText: { [role] in ProcessMetrics.exposition(role: role) + registry.exposition() },
             logger: logger

@@ -5,7 +5,7 @@ package import PushModel
 package import Store
 
 // Fan-out: a step is read, written, and published; groups and campaigns differ in how they are read (rules 2, 4 and 12).
-extension EmbeddedHub {
+extension EmbeddedFanOut {
     package func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance {
         let configuration = self.configuration
         guard case .connected = await self.broker.status else {

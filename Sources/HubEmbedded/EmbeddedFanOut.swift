@@ -1,0 +1,179 @@
+package import Broker
+import Hub
+package import Logging
+import Outbox
+package import PushModel
+package import Store
+
+/// How sends of Pushline's own hub come to their devices: audiences read from the store, deliveries by our workers.
+package struct EmbeddedFanOut: SendFanOut {
+    /// The parts of the store that it uses.
+    package typealias FanOutStores = FanOutStore & OutboxStore & OutcomeSink & RegistrationStore
+
+    /// How long it waits.
+    package struct Configuration: Sendable {
+        /// How long publishing may take.
+        package var publishDeadline: Duration = .seconds(10)
+        /// How soon a fan-out looks again when its window is full.
+        package var windowPause: Duration = .milliseconds(20)
+        /// How soon it looks again when the broker takes nothing.
+        package var brokerPause: Duration = .seconds(1)
+
+        package init() {}
+    }
+
+    let store: any FanOutStores
+    let broker: any MessageBroker
+    let configuration: Configuration
+    let publisher: OutboxPublisher
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - store: Where registrations and batches are.
+    ///   - broker: Carries the batches to the delivery workers.
+    ///   - configuration: How long it waits.
+    ///   - logger: For degraded states.
+    package init(
+        store: any FanOutStores,
+        broker: any MessageBroker,
+        configuration: Configuration = Configuration(),
+        logger: Logger
+    ) {
+        self.store = store
+        self.broker = broker
+        self.configuration = configuration
+        self.logger = logger
+        self.publisher = OutboxPublisher(store: store, broker: broker, logger: logger)
+    }
+
+    package func run() async { await self.publisher.run() }
+
+    package func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {
+        var deliveries: [(row: OutboxMessage, batches: [PreparedDelivery])] = []
+        var memories: [JobID: AudienceMemory] = [:]
+        for message in messages {
+            let spec = specs[message.app] ?? AppSpec()
+            do {
+                let batches = try await self.prepare(message, spec: spec, memories: &memories)
+                deliveries.append((message, batches))
+            } catch let error as StoreError {
+                // It comes again when its grace ends; the others go on.
+                self.logger.warning(
+                    "A delivery message cannot be read",
+                    metadata: ["message.id": "\(message.id)", "error": "\(error)"]
+                )
+            }
+        }
+        _ = await self.publish(deliveries)
+    }
+
+    /// The open batches of a delivery message that is published again.
+    private func prepare(
+        _ message: OutboxMessage,
+        spec: AppSpec,
+        memories: inout [JobID: AudienceMemory]
+    ) async throws -> [PreparedDelivery] {
+        var prepared: [PreparedDelivery] = []
+        let batches = try await self.store.batches(of: message.id)
+        let templates = try await self.templates(Set(batches.compactMap(\.template)))
+        for batch in batches {
+            let memory = memories[batch.key.job] ?? AudienceMemory()
+            memories[batch.key.job] = memory
+            let devices = try await self.devices(of: batch, memory: memory)
+            let template = BatchTemplate(batch.job, request: batch.request, spec: spec)
+            let content = batch.template.flatMap { templates[$0] }
+            prepared.append(template.prepare(batch.key, devices: devices, template: content))
+        }
+        return prepared
+    }
+
+    /// The templates of batches; most sends have none.
+    func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content] {
+        numbers.isEmpty ? [:] : try await self.store.templates(numbers)
+    }
+
+    /// Publishes delivery messages, and records the outcomes of undeliverable batches.
+    ///
+    /// - Parameters:
+    ///   - deliveries: The messages with their batches. A message without a deliverable batch is not published, nor one
+    ///     whose other batches cannot be settled.
+    ///   - hints: Messages of sends to publish with them.
+    /// - Returns: Whether the broker confirmed all published messages.
+    func publish(
+        _ deliveries: [(row: OutboxMessage, batches: [PreparedDelivery])],
+        hints: [OutboxMessage] = []
+    ) async -> Bool {
+        var messages = hints.map { (row: $0, message: OutgoingMessage(hint: $0)) }
+        for (row, batches) in deliveries {
+            var delivery = DeliveryMessage(batches: [])
+            var outcomes: [BatchOutcome] = []
+            for batch in batches {
+                switch batch {
+                case .deliverable(let batch): delivery.batches.append(batch)
+                case .undeliverable(let outcome): outcomes.append(outcome)
+                }
+            }
+            // First: of a message that is published nothing is looked at again before its lease ends.
+            guard await self.record(outcomes, of: row.id) else { continue }
+            if !delivery.batches.isEmpty { messages.append((row, OutgoingMessage(delivery, as: row))) }
+        }
+        return await self.publisher.publish(messages, deadline: self.configuration.publishDeadline)
+    }
+
+    /// Records outcomes of batches that cannot be delivered.
+    ///
+    /// - Returns: false when the store did not take them.
+    private func record(_ outcomes: [BatchOutcome], of message: MessageID) async -> Bool {
+        guard !outcomes.isEmpty else { return true }
+        do {
+            // An unrecorded outcome was preceded by a worker's, which counts.
+            _ = try await self.store.record(outcomes)
+            return true
+        } catch {
+            // Its grace ends, and the sweeper takes it.
+            self.logger.warning(
+                "The outcomes of a delivery message cannot be recorded",
+                metadata: ["message.id": "\(message)", "error": "\(error)"]
+            )
+            return false
+        }
+    }
+
+    /// The devices of a batch that is published again: those of its range, or those that are tried once more.
+    private func devices(of batch: DueBatch, memory: AudienceMemory) async throws -> DeliverBatch.Devices {
+        var devices = DeliverBatch.Devices()
+        if batch.key.attempt == 0 {
+            let page = try await self.store.wholeAudience(
+                of: batch.request,
+                template: batch.template,
+                job: batch.job.sequence,
+                app: batch.job.app,
+                pns: batch.key.pns,
+                after: batch.from,
+                through: batch.to,
+                memory: memory
+            )
+            (devices.rows, devices.handles) = (page.rows, page.handles)
+            devices.credentials = page.credentials
+            return devices
+        }
+        let addresses = try await self.store.addresses(
+            of: batch.retries.map(\.row),
+            in: batch.request,
+            job: batch.job.sequence,
+            app: batch.job.app,
+            pns: batch.key.pns,
+            memory: memory
+        )
+        for device in batch.retries {
+            let address = addresses[device.row]
+            devices.credentials.append(address?.credential ?? .default, at: devices.count)
+            devices.rows.append(device.row)
+            // No handle: the device was deregistered, or belongs to another audience now. The worker counts it.
+            devices.handles.append((address?.handle.text ?? "").utf8)
+            devices.tries.append(UInt8(clamping: device.tries))
+            devices.waits.append(UInt32(clamping: max(.zero, device.wait).milliseconds))
+        }
+        return devices
+    }
+}
