@@ -42,6 +42,8 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public struct Hub: Sendable, Equatable, Codable {
         /// `azure`.
         public let kind: String
+        /// What the state `Enqueued` says, and what it does not, in words.
+        public let note: String?
         /// The first 100.
         public let calls: [Call]
         /// Whether there are more.
@@ -57,6 +59,9 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
             public let state: String
             /// The hub's id for it, where its tier gives one.
             public let notification: String?
+            /// Whether the hub says what became of it: `pending` and `complete`; `not-offered` where its tier has no telemetry, `ended` where it is
+            /// asked no more, and `together` where it stands at the first handle of its call.
+            public let telemetry: String?
             /// What the hub says became of it, such as `Completed`, where its tier tells.
             public let outcome: String?
             /// The devices, by the hub's word for what became of them.

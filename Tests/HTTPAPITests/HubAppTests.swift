@@ -132,12 +132,12 @@ import Testing
             #expect(starts == [.begun])
             try await api.store.endHubCalls([call], .taken(id: "n-1"))
             let said = HubCall.Outcome(state: "Completed", devices: ["Success": 3])
-            try await api.store.noteHubCall(call, said, againIn: nil)
+            try await api.store.noteHubCall(call, .complete(said))
             let job = try await api.call(.get, "/api/jobs/\(id)", as: .user("desk"))
             #expect(job.json["hub"]?["kind"]?.text == "azure", "\(job.text)")
             #expect(
                 job.text.contains(
-                    #"{"pns":"apns","place":1,"state":"taken","notification":"n-1","outcome":"Completed","devices":{"Success":3}}"#
+                    #"{"pns":"apns","place":1,"state":"taken","notification":"n-1","telemetry":"complete","outcome":"Completed","devices":{"Success":3}}"#
                 )
             )
         }

@@ -194,7 +194,22 @@ import Testing
                 try await Task.sleep(for: .milliseconds(50))
             }
             let outcome = HubCall.Outcome(state: "Completed", devices: ["Success": 7])
-            #expect(try await Self.calls(harness, id).map(\.outcome) == [outcome, outcome])
+            let calls = try await Self.calls(harness, id)
+            #expect(calls.map(\.outcome) == [outcome, outcome] && calls.map(\.telemetry) == [.complete, .complete])
+        }
+    }
+
+    @Test func aTierWithoutTelemetryIsToldFromAHubThatIsSlow() async throws {
+        try await Self.with { harness in
+            harness.wireHub.tell(.notOffered, .notOffered)
+            let id = try await Self.send(harness)
+            try await harness.wait(for: id)
+            for _ in 0..<600
+            where try await Self.calls(harness, id).contains(where: { $0.telemetry == .pending }) {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            let calls = try await Self.calls(harness, id)
+            #expect(calls.map(\.telemetry) == [.notOffered, .notOffered] && calls.map(\.outcome) == [nil, nil])
         }
     }
 

@@ -104,8 +104,6 @@ private struct NoHubCalls: HubCallStore {
     ) async throws -> [HubCallStart] { throw NotAsked() }
     func endHubCalls(_ calls: [HubCallKey], _ end: HubCallEnd) async throws { throw NotAsked() }
     func takeHubCalls(limit: Int) async throws -> [AskedHubCall] { [] }
-    func noteHubCall(_ call: HubCallKey, _ outcome: HubCall.Outcome?, againIn wait: Duration?) async throws {
-        throw NotAsked()
-    }
+    func noteHubCall(_ call: HubCallKey, _ news: HubCallNews) async throws { throw NotAsked() }
     func hubCalls(of job: JobID, app: AppID, limit: Int) async throws -> [HubCall] { throw NotAsked() }
 }

@@ -49,7 +49,7 @@ struct HubCallContract {
         try await self.store.endHubCalls([call], .taken(id: "n-1"))
         #expect(try await self.begin(call) == .taken)
         let shown = try #require(try await self.shown(call))
-        #expect(shown == HubCall(key: call, state: .taken, id: "n-1", outcome: nil))
+        #expect(shown == HubCall(key: call, state: .taken, id: "n-1", outcome: nil, telemetry: .pending))
     }
 
     @Test func aCallWithoutAnAnswerIsNeverMadeAgain() async throws {
@@ -73,7 +73,8 @@ struct HubCallContract {
         // The first one was slow, and not dead: the outcome stands by now.
         try await self.store.endHubCalls([call], .taken(id: "late"))
         #expect(try await self.begin(call) == .unknown)
-        #expect(try await self.shown(call) == HubCall(key: call, state: .unknown, id: nil, outcome: nil))
+        let lost = HubCall(key: call, state: .unknown, id: nil, outcome: nil, telemetry: nil)
+        #expect(try await self.shown(call) == lost)
     }
 
     @Test func aCallThatWasSurelyNotTakenIsMadeAgain() async throws {
@@ -112,7 +113,27 @@ struct HubCallContract {
         try await self.store.endHubCalls([first, second], .taken(id: "n-1"))
         self.scenario.time.advance(.seconds(2))
         #expect(try await self.store.takeHubCalls(limit: 10).map(\.key) == [first])
-        #expect(try await self.store.hubCalls(of: first.job, app: .default, limit: 10).map(\.id) == ["n-1", "n-1"])
+        let shown = try await self.store.hubCalls(of: first.job, app: .default, limit: 10)
+        #expect(shown.map(\.id) == ["n-1", "n-1"] && shown.map(\.telemetry) == [.pending, .together])
+    }
+
+    @Test func aHubWithoutTelemetryIsNotTakenForOneThatIsSlow() async throws {
+        let silent = try await self.call()
+        _ = try await self.begin(silent)
+        // Its tier gives no id.
+        try await self.store.endHubCalls([silent], .taken(id: nil))
+        #expect(try await self.shown(silent)?.telemetry == .notOffered)
+        for (news, telemetry) in [
+            (HubCallNews.pending(nil, again: .seconds(4)), HubCall.Telemetry.pending), (.notOffered, .notOffered),
+            (.ended(nil), .ended),
+        ] {
+            let call = try await self.call()
+            _ = try await self.begin(call)
+            try await self.store.endHubCalls([call], .taken(id: "n-1"))
+            try await self.store.noteHubCall(call, news)
+            let shown = try await self.shown(call)
+            #expect(shown?.telemetry == telemetry && shown?.outcome == nil)
+        }
     }
 
     @Test func ofARefusedCallNothingIsAsked() async throws {
@@ -145,12 +166,13 @@ struct HubCallContract {
         self.scenario.time.advance(.seconds(60))
         #expect(try await self.store.takeHubCalls(limit: 10).count == 1)
         let first = HubCall.Outcome(state: "Processing", devices: ["Success": 1])
-        try await self.store.noteHubCall(call, first, againIn: .seconds(4))
+        try await self.store.noteHubCall(call, .pending(first, again: .seconds(4)))
         #expect(try await self.shown(call)?.outcome == first)
         self.scenario.time.advance(.seconds(4))
         #expect(try await self.store.takeHubCalls(limit: 10).map(\.asked) == [1])
-        try await self.store.noteHubCall(call, nil, againIn: nil)
+        try await self.store.noteHubCall(call, .ended(nil))
         #expect(try await self.shown(call)?.outcome == first)
+        #expect(try await self.shown(call)?.telemetry == .ended)
         self.scenario.time.advance(.seconds(3600))
         #expect(try await self.store.takeHubCalls(limit: 10) == [])
     }

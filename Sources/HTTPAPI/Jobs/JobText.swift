@@ -93,7 +93,7 @@ struct JobText {
                 members.addArray("platforms") { for platform in send.platforms { $0.append(platform.rawValue) } }
             }
             self.writeCounts(to: &members)
-            if let calls = self.calls { members.add("hub") { HubCallsText.write(calls, to: &$0) } }
+            if let calls = self.calls { members.add("hub") { HubCallsText.write(calls, of: job, to: &$0) } }
         }
         if !self.warnings.isEmpty { members.add("warnings", SendPreview.json(self.warnings)) }
     }

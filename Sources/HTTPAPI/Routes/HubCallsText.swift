@@ -6,10 +6,20 @@ enum HubCallsText {
     /// The most that a job shows.
     static let most = 100
 
-    static func write(_ calls: [HubCall], to members: inout JSONWriter) {
+    static func write(_ calls: [HubCall], of job: Job, to members: inout JSONWriter) {
         members.add("kind", "azure")
+        members.add("note", job.hubState == .enqueued ? Self.note(on: calls) : nil)
         members.add("calls", JSONValue.array(calls.prefix(Self.most).map(Self.json)))
         if calls.count > Self.most { members.add("more", true) }
+    }
+
+    /// What `Enqueued` says, and what it does not (rule 18); nil = the hub has taken none of the calls.
+    private static func note(on calls: [HubCall]) -> String? {
+        let taken = calls.filter { $0.state == .taken }
+        guard !taken.isEmpty else { return nil }
+        let known = "Enqueued: the hub took what counts as accepted; what became of each device only its telemetry says"
+        return taken.contains { $0.telemetry == .notOffered }
+            ? "\(known), which the tier of this hub does not offer" : known
     }
 
     private static func json(_ call: HubCall) -> JSONValue {
@@ -18,6 +28,7 @@ enum HubCallsText {
             "place": Recipient.place(of: call.key.number).map { .integer($0) },
             "state": .string(call.state.rawValue),
             "notification": call.id.map { .string($0) },
+            "telemetry": call.telemetry.map { .string($0.rawValue) },
             "outcome": call.outcome.map { .string($0.state) },
             "devices": call.outcome.map { outcome in
                 .object(outcome.devices.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) })

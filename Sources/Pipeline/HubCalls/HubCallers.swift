@@ -101,11 +101,15 @@ package struct HubCallers: Sendable {
         return min(.seconds(1 << min(questions, 16)), Self.longestWait)
     }
 
+    private static func news(_ outcome: HubCall.Outcome?, again wait: Duration?) -> HubCallNews {
+        wait.map { .pending(outcome, again: $0) } ?? .ended(outcome)
+    }
+
     private func ask(_ call: AskedHubCall, _ breakers: Breakers) async {
         let again = Self.wait(after: call.asked + 1)
         do {
             guard let declaration = try await self.apps.spec(of: call.app)?.azureHub else {
-                return try await self.store.noteHubCall(call.key, nil, againIn: nil)
+                return try await self.store.noteHubCall(call.key, .ended(nil))
             }
             let hub = try self.hubs.hub(declaration)
             // A hub that gives no answer is not asked: a round lasts as long as its slowest.
@@ -113,11 +117,15 @@ package struct HubCallers: Sendable {
                 try await hub.outcome(of: call.id, app: call.app)
             }
             switch said {
-            case .notOffered: try await self.store.noteHubCall(call.key, nil, againIn: nil)
-            case .notYet: try await self.store.noteHubCall(call.key, nil, againIn: again)
+            case .notOffered: try await self.store.noteHubCall(call.key, .notOffered)
+            case .notYet: try await self.store.noteHubCall(call.key, Self.news(nil, again: again))
             case .known(let report):
                 let outcome = HubCall.Outcome(state: report.state.rawValue, devices: report.devices)
-                try await self.store.noteHubCall(call.key, outcome, againIn: report.state.isFinal ? nil : again)
+                let isLast = report.state.isFinal
+                try await self.store.noteHubCall(
+                    call.key,
+                    isLast ? .complete(outcome) : Self.news(outcome, again: again)
+                )
             }
         } catch is HubIsResting {
             await self.note(call, againIn: again)
@@ -135,7 +143,7 @@ package struct HubCallers: Sendable {
     }
 
     private func note(_ call: AskedHubCall, againIn wait: Duration?) async {
-        do { try await self.store.noteHubCall(call.key, nil, againIn: wait) } catch {
+        do { try await self.store.noteHubCall(call.key, Self.news(nil, again: wait)) } catch {
             self.logger.debug("A call of a hub cannot be written", metadata: ["error": "\(error)"])
         }
     }

@@ -110,7 +110,7 @@ struct JobText {
         facts.add(["kind", job.kind])
         facts.add(["state", job.state])
         func add(_ name: String, _ value: String?) { if let value { facts.add([name, value]) } }
-        add("hub", job.hubState)
+        add("hub", job.hub?.note.map(Console.safe) ?? job.hubState)
         add("reason", job.reason)
         add("app", job.app)
         add("asked by", job.user.map { "user \($0)" } ?? job.key.map { "key \($0)" })
@@ -181,10 +181,23 @@ struct JobText {
             let devices = (call.devices ?? [:]).sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
             table.add([
                 [call.pns.rawValue, call.place.map(String.init)].compactMap { $0 }.joined(separator: " "), call.state,
-                call.outcome ?? "", devices.joined(separator: ", "), call.notification ?? "",
+                Self.outcome(of: call), devices.joined(separator: ", "), call.notification ?? "",
             ])
         }
         return [""] + table.lines + (hub.more == true ? ["and others"] : [])
+    }
+
+    /// What the hub says became of a call, or why it does not.
+    private static func outcome(of call: Job.Hub.Call) -> String {
+        switch (call.outcome, call.telemetry) {
+        case (nil, "pending"): "not told yet"
+        case (nil, "not-offered"): "never told: the hub's tier has no telemetry"
+        case (nil, "ended"): "not told, and asked no more"
+        case (nil, "together"): "that of the first handle"
+        case (let outcome?, "pending"): "\(outcome), so far"
+        case (let outcome?, "ended"): "\(outcome), and asked no more"
+        case (let outcome, _): outcome ?? ""
+        }
     }
 
     /// Seconds are enough for people.

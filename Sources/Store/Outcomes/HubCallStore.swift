@@ -35,10 +35,9 @@ package protocol HubCallStore: Sendable {
     ///
     /// - Parameters:
     ///   - call: The call.
-    ///   - outcome: What it says; nil = nothing new.
-    ///   - wait: When to ask again; nil = never.
+    ///   - news: What it says, and whether it is asked again.
     /// - Throws: ``StoreError``.
-    func noteHubCall(_ call: HubCallKey, _ outcome: HubCall.Outcome?, againIn wait: Duration?) async throws
+    func noteHubCall(_ call: HubCallKey, _ news: HubCallNews) async throws
 
     /// The first calls of a job, by service and number.
     ///
@@ -107,6 +106,18 @@ package struct AskedHubCall: Sendable, Equatable {
     }
 }
 
+/// What a hub says of a call when it is asked.
+package enum HubCallNews: Sendable, Equatable {
+    /// This, or nothing new; it is asked again after a while.
+    case pending(HubCall.Outcome?, again: Duration)
+    /// Its last word.
+    case complete(HubCall.Outcome)
+    /// That it never says anything.
+    case notOffered
+    /// This, or nothing new; it is asked no more.
+    case ended(HubCall.Outcome?)
+}
+
 /// A call as its job shows it.
 package struct HubCall: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable {
@@ -118,6 +129,20 @@ package struct HubCall: Sendable, Equatable {
         case refused
         /// Nobody knows whether the hub took it.
         case unknown
+    }
+
+    /// Whether the hub says what became of a call that it took.
+    package enum Telemetry: String, Sendable, CaseIterable {
+        /// It is asked again: it has said nothing yet, or not its last word.
+        case pending
+        /// It has said its last word.
+        case complete
+        /// It never says anything: its tier has no telemetry.
+        case notOffered = "not-offered"
+        /// It is asked no more, and has not said its last word.
+        case ended
+        /// Handles went together, and what it says stands at the first of them.
+        case together
     }
 
     /// What the hub says became of it.
@@ -138,11 +163,14 @@ package struct HubCall: Sendable, Equatable {
     /// The hub's id for it.
     package let id: String?
     package let outcome: Outcome?
+    /// nil = the hub did not take it, as far as is known.
+    package let telemetry: Telemetry?
 
-    package init(key: HubCallKey, state: State, id: String?, outcome: Outcome?) {
+    package init(key: HubCallKey, state: State, id: String?, outcome: Outcome?, telemetry: Telemetry?) {
         self.key = key
         self.state = state
         self.id = id
         self.outcome = outcome
+        self.telemetry = telemetry
     }
 }

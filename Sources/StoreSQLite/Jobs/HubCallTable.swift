@@ -7,7 +7,8 @@ import StoreKit
 enum HubCallTable {
     static let schema = """
         -- A row a call, by its number in the job's list. until: after this nobody is at it, where it is being made. notification: the
-        -- hub's id. outcome and devices: what the hub says became of it. asked: how often it was. due: when it is again.
+        -- hub's id. outcome and devices: what the hub says became of it. telemetry: whether it says more, of a call that it took. asked: how
+        -- often it was. due: when it is again.
         CREATE TABLE hub_call(
             job INTEGER NOT NULL,
             pns INTEGER NOT NULL,
@@ -17,6 +18,7 @@ enum HubCallTable {
             notification TEXT,
             outcome TEXT,
             devices TEXT,
+            telemetry TEXT,
             asked INTEGER NOT NULL DEFAULT 0,
             due INTEGER,
             PRIMARY KEY (job, pns, number)
@@ -60,10 +62,16 @@ extension SQLiteStore: HubCallStore {
                     try context.set(end.state, call)
                     continue
                 }
-                let due = index == 0 && id != nil ? context.now + Self.firstLook : nil
+                // A tier without telemetry gives no id to ask by.
+                let telemetry: HubCall.Telemetry = id == nil ? .notOffered : index == 0 ? .pending : .together
+                let due = telemetry == .pending ? context.now + Self.firstLook : nil
                 try context.database.run(
-                    "UPDATE hub_call SET state = ?, notification = ?, due = ? WHERE \(HubCallTable.key) AND state = ?",
-                    [HubCall.State.taken.rawValue, id, due] + call.arguments + [HubCall.State.submitting.rawValue]
+                    """
+                    UPDATE hub_call SET state = ?, notification = ?, telemetry = ?, due = ?
+                    WHERE \(HubCallTable.key) AND state = ?
+                    """,
+                    [HubCall.State.taken.rawValue, id, telemetry.rawValue, due] + call.arguments
+                        + [HubCall.State.submitting.rawValue]
                 )
             }
         }
@@ -100,15 +108,19 @@ extension SQLiteStore: HubCallStore {
         }
     }
 
-    package func noteHubCall(_ call: HubCallKey, _ outcome: HubCall.Outcome?, againIn wait: Duration?) async throws {
+    package func noteHubCall(_ call: HubCallKey, _ news: HubCallNews) async throws {
+        let outcome = news.outcome
         let devices = try outcome.map { try StoredJSON.text($0.devices) }
         try await self.write { context in
             try context.database.run(
                 """
-                UPDATE hub_call SET asked = asked + 1, due = ?, outcome = coalesce(?, outcome), devices = coalesce(?, devices)
+                UPDATE hub_call SET asked = asked + 1, due = ?, outcome = coalesce(?, outcome), devices = coalesce(?, devices),
+                telemetry = ?
                 WHERE \(HubCallTable.key)
                 """,
-                [wait.map { context.now + $0.milliseconds }, outcome?.state, devices] + call.arguments
+                [
+                    news.wait.map { context.now + $0.milliseconds }, outcome?.state, devices, news.telemetry.rawValue,
+                ] + call.arguments
             )
         }
     }
@@ -118,7 +130,7 @@ extension SQLiteStore: HubCallStore {
         return try await self.read { database in
             try database.all(
                 """
-                SELECT pns, hub_call.number, hub_call.state, until, notification, outcome, devices FROM hub_call
+                SELECT pns, hub_call.number, hub_call.state, until, notification, outcome, devices, telemetry FROM hub_call
                 JOIN job ON job.sequence = hub_call.job JOIN app ON app.number = job.app
                 WHERE job.id = ? AND app.name = ? ORDER BY pns, hub_call.number LIMIT ?
                 """,
@@ -132,7 +144,8 @@ extension SQLiteStore: HubCallStore {
                     key: HubCallKey(job: job, pns: try PushService(stored: row[0]), number: row[1]),
                     state: isLost ? .unknown : state,
                     id: row[4],
-                    outcome: (row[5] as String?).map { HubCall.Outcome(state: $0, devices: devices ?? [:]) }
+                    outcome: (row[5] as String?).map { HubCall.Outcome(state: $0, devices: devices ?? [:]) },
+                    telemetry: try (row[7] as String?).map(HubCall.Telemetry.init(stored:))
                 )
             }
         }
@@ -231,6 +244,37 @@ extension HubCallEnd {
         case .refused: .refused
         case .unknown: .unknown
         }
+    }
+}
+
+extension HubCallNews {
+    fileprivate var outcome: HubCall.Outcome? {
+        switch self {
+        case .pending(let outcome, _), .ended(let outcome): outcome
+        case .complete(let outcome): outcome
+        case .notOffered: nil
+        }
+    }
+
+    /// When to ask again; nil = never.
+    fileprivate var wait: Duration? { if case .pending(_, let wait) = self { wait } else { nil } }
+
+    fileprivate var telemetry: HubCall.Telemetry {
+        switch self {
+        case .pending: .pending
+        case .complete: .complete
+        case .notOffered: .notOffered
+        case .ended: .ended
+        }
+    }
+}
+
+extension HubCall.Telemetry {
+    fileprivate init(stored text: String) throws {
+        guard let telemetry = HubCall.Telemetry(rawValue: text) else {
+            throw StoreError(.corrupt, "a call of a hub has no such telemetry")
+        }
+        self = telemetry
     }
 }
 
