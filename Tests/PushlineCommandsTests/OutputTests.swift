@@ -54,6 +54,28 @@ import Testing
         #expect(JobText(job: few).lines.contains { $0.hasSuffix("a || b") })
     }
 
+    @Test func aJobOfAnAzureHubSaysWhatItDoesNotKnow() throws {
+        func lines(_ call: String, note: String) throws -> [String] {
+            let job = try self.job(
+                #""state":"completed","isFinal":true,"hubState":"Enqueued","hub":{"kind":"azure"\#(note),"calls":[{"pns":"apns","place":1,"state":"taken"\#(call)}]}"#
+            )
+            return JobText(job: job).lines
+        }
+        let note = "Enqueued: the hub took it"
+        #expect(try lines("", note: #","note":"\#(note)""#).contains { $0.hasPrefix("hub ") && $0.hasSuffix(note) })
+        #expect(try lines("", note: "").contains { $0.hasPrefix("hub ") && $0.hasSuffix("Enqueued") })
+        for (members, words) in [
+            (#""telemetry":"pending""#, "not told yet"), (#""telemetry":"ended""#, "not told, and asked no more"),
+            (#""telemetry":"not-offered""#, "never told: the hub's tier has no telemetry"),
+            (#""telemetry":"together""#, "that of the first handle"),
+            (#""telemetry":"pending","outcome":"Processing""#, "Processing, so far"),
+            (#""telemetry":"ended","outcome":"Processing""#, "Processing, and asked no more"),
+            (#""telemetry":"complete","outcome":"Completed""#, "taken  Completed"),
+        ] {
+            #expect(try lines(",\(members)", note: "").contains { $0.contains(words) }, "\(members)")
+        }
+    }
+
     @Test func aScheduledSendSaysWhenItStarts() throws {
         let job = try self.job(#""state":"scheduled","isFinal":false,"due":"2026-12-01T08:00:00.000Z","to":["a"]"#)
         let due = try #require(job.due)

@@ -35,6 +35,7 @@ import Testing
             try await shop.job(job.id).hub?.calls.first?.outcome == "Completed"
         }
         let call = try #require(try await shop.job(job.id).hub?.calls.first)
+        #expect(call.telemetry == "complete")
         #expect(call.state == "taken" && call.notification != nil && call.devices == ["Success": 1])
 
         let put = try await shop.call("PUT", "/registrations/\(id)", body: body.replacing("news", with: "late"))

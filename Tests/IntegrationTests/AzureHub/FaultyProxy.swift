@@ -8,7 +8,7 @@ import OutgoingHTTP
 import PushlineSimulator
 import RawHTTP
 
-/// Stands between an app and a `pushline-hub`: passes each call on as it came, but for those sends that are to meet a fault.
+/// Stands between an app and a `pushline-hub`: passes each call on as it came, but for those that are to meet a fault.
 final class FaultyProxy: Sendable {
     enum Fault: Sendable {
         /// The call does not go on, and is answered so.
@@ -18,7 +18,7 @@ final class FaultyProxy: Sendable {
     }
 
     private struct State {
-        /// By the texts that meet them.
+        /// By the texts of the calls that meet them.
         var faults: [String: Fault] = [:]
         var calls: [RawServer.Request] = []
     }
@@ -52,7 +52,7 @@ final class FaultyProxy: Sendable {
         try result.get()
     }
 
-    /// Lets the next send of a text meet a fault, once.
+    /// Lets the next call that has a text, in its body or as the beginning of its head (`GET /hub/messages/`), meet a fault, once.
     func meet(_ fault: Fault, with text: String) { self.state.withLockedValue { $0.faults[text] = fault } }
 
     /// The calls that had a text, those that met a fault among them.
@@ -61,7 +61,7 @@ final class FaultyProxy: Sendable {
     }
 
     private static func has(_ text: String, _ call: RawServer.Request) -> Bool {
-        String(decoding: call.body, as: UTF8.self).contains(text)
+        "\(call.method) \(call.target)".hasPrefix(text) || String(decoding: call.body, as: UTF8.self).contains(text)
     }
 
     private func react(_ call: RawServer.Request) async -> RawServer.Reply {

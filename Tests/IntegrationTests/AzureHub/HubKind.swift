@@ -40,6 +40,21 @@ enum HubKind: CaseIterable {
         #expect(try await installation.terminate(name) == 0)
     }
 
+    /// Registers a device where its sends find it.
+    ///
+    /// A channel of the simulator is none of Microsoft's hosts, which alone an app with an Azure hub takes: it is registered at the hub.
+    func register(_ device: Device, tags: [String], by app: OtherApp) async throws {
+        guard self == .azure, device.pns == .wns else {
+            _ = try await app.register(device, tags: tags)
+            return
+        }
+        let tags = tags.map { "\"\($0)\"" }.joined(separator: ",")
+        let body =
+            #"{"pns":"wns","handle":"\#(device.handle)","user":"\#(device.user)","tags":[\#(tags)]}"#
+        let answer = try await app.installation.asBackend("POST", "/api/registrations", body: body)
+        #expect([200, 201].contains(answer.status), "\(String(decoding: answer.body, as: UTF8.self))")
+    }
+
     /// Shows that all that a send was divided into was accepted: devices, or calls of the Azure hub.
     func expectAccepted(_ job: OtherApp.Job, _ count: Int = 1) {
         // An Azure hub has queued the send when it answers: its last word is not awaited.
@@ -50,6 +65,7 @@ enum HubKind: CaseIterable {
         )
         let calls = Array(repeating: "taken", count: count)
         #expect(job.hub?.calls.map(\.state) == (self == .azure ? calls : nil), "\(job)")
+        #expect(job.hub?.note?.hasPrefix("Enqueued: the hub took") == (self == .azure ? true : nil), "\(job)")
     }
 
     /// Shows that a send found nobody.

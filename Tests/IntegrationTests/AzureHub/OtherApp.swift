@@ -12,10 +12,12 @@ struct OtherApp {
                 let pns: String
                 let state: String
                 let notification: String?
+                let telemetry: String?
                 let outcome: String?
                 let devices: [String: Int]?
             }
 
+            let note: String?
             let calls: [Call]
         }
 
