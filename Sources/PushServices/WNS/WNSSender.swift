@@ -67,7 +67,6 @@ final class WNSSender: PushSender {
     /// Sends the devices of the round, a limited number at a time.
     private func send(_ batch: PushRequest, _ token: String, _ round: inout SendRound) async {
         guard let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout) else { return }
-        let positions = round.open
         if batch.isDryRun {
             // WNS can validate nothing without delivering it.
             round.fail(Self.forged) { self.channel(batch.devices.handles.handle(at: batch.indexes[$0])) == nil }
@@ -75,36 +74,11 @@ final class WNSSender: PushSender {
         }
         let headers = self.headers(batch, token)
         let shared = ByteBuffer(bytes: batch.payload.body)
-        await withTaskGroup(of: (Int, Delivery).self) { group in
-            var next = positions.makeIterator()
-            func start() {
-                guard let position = next.next() else { return }
-                let device = batch.indexes[position]
-                let handle = batch.devices.handles.handle(at: device)
-                let body = batch.messages.isEmpty ? shared : ByteBuffer(bytes: batch.body(of: device))
-                group.addTask {
-                    if batch.isStopped() || Task.isCancelled || ContinuousClock.now >= window.sendBy {
-                        return (position, .other(.unsent))
-                    }
-                    return (position, await self.deliver(handle, headers, body, window.requestTimeout))
-                }
-            }
-            for _ in 0..<self.connections { start() }
-            while let (position, delivery) = await group.next() {
-                switch delivery {
-                case .answer(let answer): round.take(answer, at: position)
-                case .other(let result): round.put(result, at: position)
-                }
-                start()
-            }
+        await round.request(batch, width: self.connections, within: window) { device in
+            let handle = batch.devices.handles.handle(at: device)
+            let body = batch.messages.isEmpty ? shared : ByteBuffer(bytes: batch.body(of: device))
+            return await self.deliver(handle, headers, body, window.requestTimeout)
         }
-        round.tried()
-    }
-
-    /// The result of one request.
-    private enum Delivery: Sendable {
-        case answer(Answer)
-        case other(DeviceResult)
     }
 
     private static let forged = DeviceResult.rejected(reason: "the channel is not WNS' own", status: nil)
@@ -119,7 +93,7 @@ final class WNSSender: PushSender {
         _ headers: HTTPHeaders,
         _ body: ByteBuffer,
         _ timeout: Duration
-    ) async -> Delivery {
+    ) async -> RequestResult {
         guard let channel = self.channel(handle) else { return .other(Self.forged) }
         var request = HTTPClientRequest(url: channel.text)
         request.method = .POST

@@ -65,39 +65,11 @@ final class WebPushSender: PushSender {
     /// Sends the devices of the round, a limited number at a time.
     private func send(_ batch: PushRequest, _ round: inout SendRound) async {
         guard let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout) else { return }
-        let positions = round.open
         let headers = batch.headers.web()
-        await withTaskGroup(of: (Int, Delivery).self) { group in
-            var next = positions.makeIterator()
-            func start() {
-                guard let position = next.next() else { return }
-                let device = batch.indexes[position]
-                group.addTask {
-                    if batch.isStopped() || Task.isCancelled || ContinuousClock.now >= window.sendBy {
-                        return (position, .other(.unsent))
-                    }
-                    let handle = batch.devices.handles.handle(at: device)
-                    return (
-                        position, await self.deliver(handle, headers, batch.body(of: device), window.requestTimeout)
-                    )
-                }
-            }
-            for _ in 0..<Self.width { start() }
-            while let (position, delivery) = await group.next() {
-                switch delivery {
-                case .answer(let answer): round.take(answer, at: position)
-                case .other(let result): round.put(result, at: position)
-                }
-                start()
-            }
+        await round.request(batch, width: Self.width, within: window) { device in
+            let handle = batch.devices.handles.handle(at: device)
+            return await self.deliver(handle, headers, batch.body(of: device), window.requestTimeout)
         }
-        round.tried()
-    }
-
-    /// The result of one request.
-    private enum Delivery: Sendable {
-        case answer(Answer)
-        case other(DeviceResult)
     }
 
     private static let forged = DeviceResult.rejected(
@@ -129,7 +101,7 @@ final class WebPushSender: PushSender {
         _ headers: [NativePayload.Header],
         _ body: [UInt8],
         _ timeout: Duration
-    ) async -> Delivery {
+    ) async -> RequestResult {
         guard let subscription = self.subscription(handle),
             let encrypted = try? WebPushEncryption.encrypt(body, for: subscription)
         else { return .other(Self.forged) }
