@@ -59,6 +59,34 @@ import Testing
         }
     }
 
+    /// What is missing in a language would be shown by its name, and a value without its place not at all.
+    @Test func everyLanguageHasTheSameTexts() throws {
+        let names = PageFiles.all.keys.filter { $0.hasPrefix("texts-") }
+        #expect(names.count == 5)
+        func texts(_ name: String) throws -> [String: [String]] {
+            let file = try #require(PageFiles.all[name])
+            guard case .object(let members) = try JSONReader.read(Array(file.content.readableBytesView)) else {
+                throw InvalidValue("\(name) is no object")
+            }
+            let texts = try members.map { member -> (String, [String]) in
+                let text = try #require(member.value.text, "\(name): \(member.name)")
+                #expect(!text.isEmpty, "\(name): \(member.name)")
+                return (member.name, text.matches(of: /\{\w+\}/).map { String($0.output) }.sorted())
+            }
+            return Dictionary(texts) { first, _ in
+                Issue.record("\(name) has a text twice")
+                return first
+            }
+        }
+        let english = try texts("texts-en.json")
+        #expect(english.count > 20)
+        for name in names {
+            let other = try texts(name)
+            #expect(Set(other.keys) == Set(english.keys), "\(name)")
+            for (key, places) in english { #expect(other[key] == places, "\(name): \(key)") }
+        }
+    }
+
     @Test func whatTheBrowserHasIsNotSentAgain() async throws {
         try await Harness.run { api async throws in
             let first = try await api.call(.get, "/app/app.js", as: .nobody)

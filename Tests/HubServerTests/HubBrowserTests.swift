@@ -122,4 +122,34 @@ struct HubBrowserTests {
             #expect(text.status == 400)
         }
     }
+
+    @Test("A batch goes to several browsers, each with its three parts in one handle; one without its keys is refused")
+    func batches() async throws {
+        let other = Self.channel.replacing("abc:APA91", with: "def:APA91")
+        try await HubHarness.run { hub in
+            func send(_ handles: [String]) async throws -> HubHarness.Answer {
+                let body = DirectSendBody(
+                    notification: Array(#"{"title":"Hello"}"#.utf8),
+                    type: "application/json",
+                    handles: handles
+                )
+                return try await hub.call(
+                    .post,
+                    "/default/messages/$batch?direct",
+                    body: String(decoding: body.bytes(boundary: body.boundary), as: UTF8.self),
+                    headers: [
+                        "ServiceBusNotification-Format": "browser",
+                        "Content-Type": "multipart/mixed; boundary=\"\(body.boundary)\"",
+                    ]
+                )
+            }
+            let batch = try await send([Self.channel, other, Self.channel])
+            #expect(batch.status == 201, "\(batch.text)")
+            let request = try await hub.send(of: batch)
+            #expect(request.platforms == [.web])
+            #expect(request.audience == .list(RecipientCount(kind: .handles, given: 3, count: 2)))
+            let alone = try await send([Self.channel, Self.endpoint])
+            #expect(alone.status == 400 && alone.text.contains("p256dh"), "\(alone.text)")
+        }
+    }
 }

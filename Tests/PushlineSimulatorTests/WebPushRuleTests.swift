@@ -75,6 +75,29 @@ import Testing
         #expect(self.check(try self.authorization(header: #"{"alg":"none"}"#)) == "403 BadJwtToken")
     }
 
+    /// RFC 8292's example (section 2.4), whose private key nobody here has.
+    @Test func theExampleOfATokenIsVerified() throws {
+        let text =
+            "eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3NjgsInN1YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0.i3CYb7t4xfxCDquptFOepC9GAu_HLGkMlMuCGSK2rpiUfnK9ojFwDXb1JrErtmysazNjjvW2L9OkSSHzvoD1oA"
+        let shown = try Self.bytes(
+            "BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs"
+        )
+        let key = try P256.Signing.PublicKey(x963Representation: shown)
+        let token = try #require(SignedToken(text))
+        #expect(token.isSigned(by: key))
+        #expect(token.header["alg"] as? String == "ES256" && token.seconds("exp") == 1_453_523_768)
+        #expect(token.claims["aud"] as? String == "https://push.example.net")
+        #expect(token.claims["sub"] as? String == "mailto:push@example.com")
+        #expect(!token.isSigned(by: self.keys.vapidKey.publicKey))
+        // Another audience, and another signature.
+        for (old, new) in [("L3B1c2guZXhh", "L3B1c2guZXhi"), ("i3CYb7t4", "i3CYb7t5")] {
+            let forged = text.replacing(old, with: new)
+            #expect(forged != text)
+            let isSigned = SignedToken(forged)?.isSigned(by: key) ?? false
+            #expect(!isSigned, "\(new)")
+        }
+    }
+
     @Test func headers() throws {
         let token = try self.authorization()
         #expect(self.check(token, [:]) == "400 BadTtl")
