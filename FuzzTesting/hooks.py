@@ -48,6 +48,7 @@ def before_call(context, case, kwargs):
         native = body.get("native")
         if isinstance(native, dict):
             body = {**body, "native": {**native, **without_topic(native.get("apns")), **with_xml(native.get("wns"))}}
+            body["native"].update(without_priority(native.get("fcm")))
         case.body = body
     for name in ("name", "user"):
         value = case.path_parameters.get(name)
@@ -140,6 +141,16 @@ def without_topic(form):
         return {}
     headers = {name: value for name, value in form["headers"].items() if name != "apns-topic" or not is_visible(value)}
     return {"apns": {**form, "headers": headers}}
+
+
+def without_priority(form):
+    """At Apple a message that shows nothing has no high priority: which one shows nothing, the document says in words."""
+    message = form.get("message") if isinstance(form, dict) else None
+    apns = message.get("apns") if isinstance(message, dict) else None
+    if not isinstance(apns, dict) or not isinstance(apns.get("headers"), dict):
+        return {}
+    headers = {name: value for name, value in apns["headers"].items() if value != "10"}
+    return {"fcm": {**form, "message": {**message, "apns": {**apns, "headers": headers}}}}
 
 
 def is_visible(value):

@@ -74,6 +74,9 @@ struct HeaderList {
         return self.headers.remove(at: index).value
     }
 
+    /// The value of a header.
+    func header(_ name: String) -> String? { self.headers.first { $0.name == name }?.value }
+
     /// Refuses a value that is none of these.
     func require(_ name: String, oneOf values: [String]) throws(InvalidValue) {
         try self.require(name, "must be one of \(values.joined(separator: ", "))") { values.contains($0) }
@@ -81,7 +84,7 @@ struct HeaderList {
 
     /// Refuses a value that does not fit.
     func require(_ name: String, _ reason: String, _ fits: (String) -> Bool) throws(InvalidValue) {
-        guard let header = self.headers.first(where: { $0.name == name }), !fits(header.value) else { return }
+        guard let value = self.header(name), !fits(value) else { return }
         throw InvalidValue(member: "headers.\(name)", reason)
     }
 

@@ -54,7 +54,7 @@ import Testing
             try Self.read(.apns, try Self.json(#"{"aps":{}}"#), [("apns-priority", "5")]),
             try Self.read(.fcm, try Self.json(#"{"data":{"k":"v"},"android":{"priority":"HIGH"}}"#), []),
             // It is Android's alone, and the message is for others too.
-            try Self.read(.fcm, try Self.json(#"{"data":{"k":"v"},"android":{"ttl":"9s"},"apns":{"payload":{}}}"#), []),
+            try Self.read(.fcm, try Self.json(#"{"data":{"k":"v"},"android":{"ttl":"9s"},"apns":{}}"#), []),
             try Self.read(.fcm, try Self.json(#"{"data":{"k":"v"},"android":{"ttl":"9s"},"webpush":{}}"#), []),
             try Self.read(.wns, .string("<toast/>"), []), try Self.read(.web, try Self.json(#"{"k":1}"#), []),
         ]

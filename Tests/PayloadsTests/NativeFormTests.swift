@@ -254,10 +254,55 @@ import Testing
             (#"{"android":{"collapse_key":"a","collapseKey":"b"}}"#, "message.android.collapseKey"),
             (#"{"fcm_options":{},"fcmOptions":{}}"#, "message.fcmOptions"),
             (#"{"data":{"a":"\ud800"}}"#, "message"),
+            (#"{"apns":{"payload":7}}"#, "message.apns.payload"),
+            (#"{"apns":{"payload":{}}}"#, "message.apns.payload.aps"),
+            (#"{"apns":{"payload":{"k":"v"}}}"#, "message.apns.payload.aps"),
+            (#"{"apns":{"payload":{"aps":{}}}}"#, "message.apns.payload.aps"),
+            (#"{"apns":{"payload":{"aps":null}}}"#, "message.apns.payload.aps"),
+            (#"{"apns":{"payload":{"aps":[1]}}}"#, "message.apns.payload.aps"),
+            (#"{"apns":{"payload":{"aps":{"badge":1},"aps":{"badge":1}}}}"#, "message.apns.payload.aps"),
+            (#"{"apns":{"payload":{"aps":{"badge":1,"badge":2}}}}"#, "message.apns.payload.aps.badge"),
+            (#"{"apns":{"payload":{"aps":{"alert":7}}}}"#, "message.apns.payload.aps.alert"),
+            (#"{"apns":{"payload":{"aps":{"alert":["a"]}}}}"#, "message.apns.payload.aps.alert"),
+            (#"{"apns":{"payload":{"aps":{"sound":true}}}}"#, "message.apns.payload.aps.sound"),
+            (#"{"apns":{"payload":{"aps":{"badge":"7"}}}}"#, "message.apns.payload.aps.badge"),
+            (#"{"apns":{"payload":{"aps":{"badge":true}}}}"#, "message.apns.payload.aps.badge"),
+            (#"{"apns":{"payload":{"aps":{"content-available":"1"}}}}"#, "message.apns.payload.aps.content-available"),
+            (#"{"apns":{"payload":{"aps":{"mutable-content":{}}}}}"#, "message.apns.payload.aps.mutable-content"),
+            (#"{"apns":{"headers":{"apns-priority":"7"}}}"#, "message.apns.headers.apns-priority"),
+            (#"{"apns":{"headers":{"Apns-Priority":"high"}}}"#, "message.apns.headers.Apns-Priority"),
+            (#"{"apns":{"headers":{"apns-push-type":"loud"}}}"#, "message.apns.headers.apns-push-type"),
+            (#"{"apns":{"headers":{"apns-expiration":"soon"}}}"#, "message.apns.headers.apns-expiration"),
+            (
+                #"{"apns":{"headers":{"apns-push-type":"background","apns-priority":"10"}}}"#,
+                "message.apns.headers.apns-priority"
+            ),
+            (
+                #"{"apns":{"payload":{"aps":{"content-available":1}},"headers":{"apns-priority":"10"}}}"#,
+                "message.apns.headers.apns-priority"
+            ),
+            (
+                #"{"data":{"a":"b"},"apns":{"headers":{"apns-priority":"10"},"payload":{"aps":{"content-available":true}}}}"#,
+                "message.apns.headers.apns-priority"
+            ),
         ]
     )
     func otherMessagesAreRefused(message: String, member: String) {
         #expect(Self.fault { try Self.fcm(message) }?.member == member)
+    }
+
+    /// What neither Google nor Apple is known to refuse.
+    @Test(arguments: [
+        #"{"apns":{"payload":null}}"#, #"{"apns":{"headers":{"apns-priority":"10","x":"y"}}}"#,
+        #"{"apns":{"payload":{"aps":{"alert":{"title":"a"},"badge":0,"sound":{"critical":1},"category":7,"x":[]}}}}"#,
+        #"{"apns":{"payload":{"aps":{"alert":null,"badge":null,"content-available":true,"mutable-content":1}}}}"#,
+        #"{"apns":{"headers":{"apns-priority":"5","apns-push-type":"background"},"payload":{"aps":{"content-available":1}}}}"#,
+        #"{"apns":{"headers":{"apns-priority":"10"},"payload":{"aps":{"content-available":1,"badge":0}}}}"#,
+        #"{"notification":{"body":"a"},"apns":{"headers":{"apns-priority":"10"},"payload":{"aps":{"content-available":1}}}}"#,
+    ])
+    func aPartForAppleIsTakenWhereNothingIsKnownAgainstIt(message: String) throws {
+        let form = try Self.fcm(message)
+        #expect(String(decoding: form.body, as: UTF8.self) == message)
     }
 
     @Test func dataAndNotificationCountTowardsTheLimit() throws {
@@ -271,7 +316,7 @@ import Testing
 
     @Test(arguments: [
         #"{"webpush":{"data":{"k":"$"}}}"#, #"{"webpush":{"notification":{"k":"$"}}}"#,
-        #"{"apns":{"payload":{"k":"$"}}}"#,
+        #"{"apns":{"payload":{"aps":{"badge":1},"k":"$"}}}"#,
     ])
     func whatIsForOnePlatformHasTheSameLimit(message: String) throws {
         func content(_ size: Int) throws -> Content {
@@ -350,6 +395,13 @@ import Testing
         let values = Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) })
         #expect(values["X-WNS-TTL"] == "9" && values["X-WNS-Tag"] == "t" && values["X-WNS-PRIORITY"] == "4")
         #expect(values["X-WNS-Cache-Policy"] == "cache")
+    }
+
+    @Test(arguments: ["0", "00"]) func whatIsNowOrNeverIsNotCached(ttl: String) throws {
+        let fault = Self.fault { try Self.wns("<toast/>", [("X-WNS-TTL", ttl), ("X-WNS-Cache-Policy", "cache")]) }
+        #expect(fault?.member == "headers.X-WNS-Cache-Policy")
+        _ = try Self.wns("<toast/>", [("X-WNS-TTL", ttl), ("X-WNS-Cache-Policy", "no-cache")])
+        _ = try Self.wns("<tile/>", [("X-WNS-TTL", ttl), ("X-WNS-Type", "wns/tile")])
     }
 
     // MARK: Beside a message

@@ -25,6 +25,12 @@ struct WNSRuleTests {
         Case(status: 400, headers: ["X-WNS-Tag": "seventeen-letters"]),
         Case(status: 400, headers: ["X-WNS-PRIORITY": "5"]),
         Case(status: 400, headers: ["X-WNS-Cache-Policy": "maybe"]),
+        Case(status: 400, headers: ["X-WNS-TTL": "0", "X-WNS-Cache-Policy": "cache"]),
+        // Tiles and badges are cached where nothing is said, toasts are not.
+        Case(status: 400, headers: ["X-WNS-TTL": "0", "X-WNS-Type": "wns/tile"], body: "<tile/>"),
+        Case(status: 200, headers: ["X-WNS-TTL": "0"]),
+        Case(status: 200, headers: ["X-WNS-TTL": "0", "X-WNS-Cache-Policy": "no-cache"]),
+        Case(status: 200, headers: ["X-WNS-TTL": "60", "X-WNS-Cache-Policy": "cache"]),
         Case(status: 400, headers: ["X-WNS-SuppressPopup": "true"]),
         Case(status: 400, headers: ["Expect": "200-ok"]),
         Case(status: 400, body: "<toast>a & b</toast>"),

@@ -42,10 +42,13 @@ enum FCMForm {
                   notification: {type: object}
                   ttl: {type: string, pattern: "^[0-9]{1,12}(\\.[0-9]{1,9})?s$"}
               apns:
-                description: Without live_activity_token.
+                description: >-
+                  Without live_activity_token. Where the message shows nothing, of push type background or with content-available 1 alone,
+                  apns-priority is no 10.
                 type: object
                 properties:
-                  headers: {type: object, additionalProperties: {type: string}}
+                  headers: \#(FCMApplePart.headersSchema)
+                  payload: \#(FCMApplePart.payloadSchema)
               webpush:
                 type: object
                 properties:
@@ -74,9 +77,11 @@ enum FCMForm {
             switch member.name {
             case "data": try Self.check(data: member.value, at: name)
             case "android", "apns", "webpush":
-                for part in try member.value.uniqueFields(name) {
-                    try Self.check(part, of: member.name, at: "\(name).\(part.name.prefix(40))")
-                }
+                let parts = try member.value.uniqueFields(name)
+                for part in parts { try Self.check(part, of: member.name, at: "\(name).\(part.name.prefix(40))") }
+                guard member.name == "apns" else { continue }
+                let hasNotification = members.contains { $0.name == "notification" }
+                try FCMApplePart.check(parts, at: name, hasNotification: hasNotification)
             default: _ = try member.value.uniqueMembers(name)
             }
         }
@@ -99,7 +104,7 @@ enum FCMForm {
             guard case .string(let text) = part.value, text.wholeMatch(of: /[0-9]{1,12}(\.[0-9]{1,9})?s/) != nil else {
                 throw InvalidValue(member: place, "must be a number of seconds with an s, such as \"3600s\"")
             }
-        case ("apns", "headers"), ("webpush", "headers"): try part.value.requireTexts(place)
+        case ("webpush", "headers"): try part.value.requireTexts(place)
         case ("apns", "live_activity_token"), ("apns", "liveActivityToken"):
             throw InvalidValue(member: place, "is Pushline's: the send says to whom it goes")
         default: break

@@ -44,6 +44,9 @@ enum WNSForm {
               X-WNS-RequestForStatus: {enum: ["true", "false"]}
               X-WNS-Tag: {type: string, pattern: "^[A-Za-z0-9]{1,16}$"}
               X-WNS-TTL: {type: string, pattern: "^[0-9]{1,9}$"}
+            not:
+              required: [X-WNS-TTL, X-WNS-Cache-Policy]
+              properties: {X-WNS-TTL: {pattern: "^0+$"}, X-WNS-Cache-Policy: {const: cache}}
         """#
 
     static func read(_ body: String, headers given: HeaderList) throws(InvalidValue) -> NativePayload {
@@ -57,6 +60,12 @@ enum WNSForm {
         try headers.require("X-WNS-RequestForStatus", oneOf: ["true", "false"])
         try headers.require("X-WNS-Tag", "must have at most 16 letters and digits", Self.isShortWord)
         try headers.require("X-WNS-TTL", "must be a number of seconds") { HeaderList.isNumber($0, digits: 9) }
+        if headers.header("X-WNS-TTL").flatMap({ Int($0) }) == 0, headers.header("X-WNS-Cache-Policy") == "cache" {
+            throw InvalidValue(
+                member: "headers.X-WNS-Cache-Policy",
+                "must be no-cache or left out: WNS takes cache for a contradiction to an X-WNS-TTL of 0"
+            )
+        }
         guard !body.isEmpty else { throw InvalidValue(member: "body", "must not be empty") }
         // What is too large is refused for that, and need not be read.
         if kind != .raw, body.utf8.count <= kind.maximumPayload {

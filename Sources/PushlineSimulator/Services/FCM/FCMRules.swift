@@ -21,16 +21,6 @@ struct FCMRules: Sendable {
         var isDryRun: Bool
     }
 
-    private static let rootMembers: Set<String> = ["message", "validate_only", "validateOnly"]
-    private static let messageMembers: Set<String> = [
-        "name", "data", "notification", "android", "webpush", "apns", "fcm_options", "fcmOptions", "token", "topic",
-        "condition", "fid",
-    ]
-    private static let androidMembers: Set<String> = [
-        "collapse_key", "collapseKey", "priority", "ttl", "restricted_package_name", "restrictedPackageName", "data",
-        "notification", "fcm_options", "fcmOptions", "direct_boot_ok", "directBootOk", "bandwidth_constrained_ok",
-        "bandwidthConstrainedOk", "restricted_satellite_ok", "restrictedSatelliteOk",
-    ]
     private static let targets = ["token", "topic", "condition", "fid"]
 
     /// Checks a body.
@@ -42,20 +32,23 @@ struct FCMRules: Sendable {
             guard let root = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] else {
                 throw Self.bad("Invalid JSON payload received. Unexpected token.", field: nil)
             }
-            try Self.refuseUnknown(root, known: Self.rootMembers, at: "")
-            guard let message = root["message"] as? [String: Any] else {
+            if let fault = FCMFieldRules.fault(in: root) { throw Self.bad(fault.message, field: fault.field) }
+            guard let given = root["message"] as? [String: Any] else {
                 throw Self.bad("Message is required.", field: "message")
             }
-            try Self.refuseUnknown(message, known: Self.messageMembers, at: "message")
+            let message = given.filter { !($0.value is NSNull) }
             let target = try Self.target(of: message)
-            let limit = message["topic"] != nil || message["condition"] != nil ? 2048 : 4096
             try Self.checkData(message["data"], at: "message.data")
-            if let android = message["android"] { try Self.checkAndroid(android) }
-            if let fault = FCMFieldRules.fault(in: message) { throw Self.bad(fault.message, field: fault.field) }
-            if Self.size(of: message) > limit {
-                throw Self.bad("Message is too big.", field: "message")
+            try Self.checkData((message["android"] as? [String: Any])?["data"], at: "message.android.data")
+            if let apns = message["apns"] as? [String: Any],
+                let fault = FCMAppleRules.fault(in: apns, hasNotification: message["notification"] != nil)
+            {
+                throw Self.bad(fault.message, field: fault.field)
             }
-            let isDryRun = (root["validate_only"] ?? root["validateOnly"]) as? Bool ?? false
+            let limit = message["topic"] != nil || message["condition"] != nil ? 2048 : 4096
+            if Self.size(of: message) > limit { throw Self.bad("Message is too big.", field: "message") }
+            let flag = root["validate_only"] ?? root["validateOnly"]
+            let isDryRun = flag as? Bool ?? (flag as? String == "true")
             return .success(Message(target: target, isDryRun: isDryRun))
         } catch {
             return .failure(error)
@@ -69,16 +62,6 @@ struct FCMRules: Sendable {
 
     private static func bad(_ message: String, field: String?) -> RejectionError {
         RejectionError(rejection: Rejection(status: "INVALID_ARGUMENT", code: nil, message: message, field: field))
-    }
-
-    private static func refuseUnknown(
-        _ object: [String: Any],
-        known: Set<String>,
-        at place: String
-    ) throws(RejectionError) {
-        for name in object.keys where !known.contains(name) {
-            throw Self.bad("Invalid JSON payload received. Unknown name \"\(name)\" at '\(place)'.", field: place)
-        }
     }
 
     private static func target(of message: [String: Any]) throws(RejectionError) -> String {
@@ -123,7 +106,7 @@ struct FCMRules: Sendable {
     }
 
     private static func checkData(_ value: Any?, at place: String) throws(RejectionError) {
-        guard let value else { return }
+        guard let value, !(value is NSNull) else { return }
         guard let data = value as? [String: Any] else {
             throw Self.bad("Invalid value at '\(place)' (TYPE_MAP)", field: place)
         }
@@ -139,35 +122,24 @@ struct FCMRules: Sendable {
         }
     }
 
-    private static func checkAndroid(_ value: Any) throws(RejectionError) {
-        guard let android = value as? [String: Any] else {
-            throw Self.bad("Invalid value at 'message.android'", field: "message.android")
+    /// The limited size: the largest of what is for Android, for browsers and for Apple's devices.
+    private static func size(of message: [String: Any]) -> Int {
+        func texts(_ part: Any?) -> Int {
+            let part = part as? [String: Any] ?? [:]
+            return [part["data"], part["notification"]].compactMap(\.self).reduce(0) { $0 + Self.bytes($1) }
         }
-        try Self.refuseUnknown(android, known: Self.androidMembers, at: "message.android")
-        try Self.checkData(android["data"], at: "message.android.data")
-        if let ttl = android["ttl"] {
-            guard let text = ttl as? String, text.hasSuffix("s"), let seconds = Double(text.dropLast()), seconds >= 0,
-                text.utf8.allSatisfy({ $0 == 0x2E || $0 == 0x73 || (0x30...0x39).contains($0) }), seconds <= 2_419_200
-            else {
-                throw Self.bad("Invalid value at 'message.android.ttl'", field: "message.android.ttl")
-            }
-        }
-        if let priority = android["priority"] {
-            guard let text = priority as? String, ["NORMAL", "HIGH", "normal", "high"].contains(text) else {
-                throw Self.bad("Invalid value at 'message.android.priority'", field: "message.android.priority")
-            }
-        }
+        let payload = (message["apns"] as? [String: Any])?["payload"].map(Self.bytes) ?? 0
+        return max(texts(message) + texts(message["android"]), texts(message["webpush"]), payload)
     }
 
-    /// The limited size: the bytes of names and values in `data` and `notification`.
-    private static func size(of message: [String: Any]) -> Int {
-        var size = 0
-        for member in ["data", "notification"] {
-            for (name, value) in message[member] as? [String: Any] ?? [:] {
-                size += name.utf8.count + ((value as? String)?.utf8.count ?? 0)
-            }
+    /// The bytes of names and values, without those of JSON: how Google counts is not documented, and this is never more.
+    private static func bytes(_ value: Any) -> Int {
+        switch value {
+        case let text as String: text.utf8.count
+        case let list as [Any]: list.reduce(0) { $0 + Self.bytes($1) }
+        case let object as [String: Any]: object.reduce(0) { $0 + $1.key.utf8.count + Self.bytes($1.value) }
+        case let number as NSNumber: number.stringValue.utf8.count
+        default: 0
         }
-        if let android = message["android"] as? [String: Any] { size += Self.size(of: android) }
-        return size
     }
 }

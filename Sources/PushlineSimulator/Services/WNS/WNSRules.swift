@@ -32,6 +32,10 @@ struct WNSRules: Sendable {
             return Self.bad("X-WNS-Type is none of toast, tile, badge, raw")
         }
         if let rejection = Self.optionalHeaders(request) { return rejection }
+        let usualPolicy = ["wns/tile", "wns/badge"].contains(type) ? "cache" : "no-cache"
+        if request["x-wns-ttl"].flatMap({ Int($0) }) == 0, request["x-wns-cache-policy"] ?? usualPolicy == "cache" {
+            return Self.bad("Ttl value conflicts with X-WNS-Cache-Policy.")
+        }
         if request.bodySize > Self.maximumBody {
             return Rejection(status: 413, description: "The payload exceeds 5000 bytes")
         }
