@@ -51,11 +51,17 @@ package final class Simulator: Service {
         var channels: [any Channel] = []
         do {
             let parts = ResponderParts(core: self.core, credentials: credentials, keys: keys)
-            var ports: [PushService: Int] = [:]
+            var ports: [String: Int] = [:]
             for simulated in SimulatedService.all {
-                let channel = try await self.bind(simulated, Listener(group: group), parts)
-                channels.append(channel)
-                ports[simulated.service] = channel.localAddress?.port
+                let listener = Listener(group: group)
+                let service = simulated.service
+                let responders = simulated.otherPorts.merging([service.rawValue: simulated.responder]) { $1 }
+                for (name, responder) in responders {
+                    let port = name == service.rawValue ? self.configuration.ports[service] ?? 0 : 0
+                    let channel = try await self.bind(simulated, port: port, listener, responder(parts), parts.keys)
+                    channels.append(channel)
+                    ports[name] = channel.localAddress?.port
+                }
             }
             let control = try await Listener(group: controlGroup).bindPlain(
                 port: self.configuration.controlPort,
@@ -85,16 +91,18 @@ package final class Simulator: Service {
 
     private func bind(
         _ simulated: SimulatedService,
+        port: Int,
         _ listener: Listener,
-        _ parts: ResponderParts
+        _ responder: any Responder,
+        _ keys: KeyMaterial
     ) async throws -> any Channel {
         let core = self.core
         let service = simulated.service
         return try await listener.bind(
-            port: self.configuration.ports[service] ?? 0,
-            keys: parts.keys,
+            port: port,
+            keys: keys,
             protocols: simulated.protocols(self.configuration),
-            responder: simulated.responder(parts),
+            responder: responder,
             fault: { core.connectionFault(of: service) }
         )
     }

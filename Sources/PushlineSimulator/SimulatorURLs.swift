@@ -8,11 +8,12 @@ package struct SimulatorURLs: Sendable, Codable, Equatable {
     /// By name, as in the state file.
     package let all: [String: String]
 
-    init(ports: [PushService: Int], control: Int) {
+    /// The ports of services and their further ones, by name, and that of the control address.
+    init(ports: [String: Int], control: Int) {
         var all = [Self.controlName: "http://127.0.0.1:\(control)"]
+        for (name, port) in ports { all[name] = "https://127.0.0.1:\(port)" }
         for simulated in SimulatedService.all {
-            let origin = "https://127.0.0.1:\(ports[simulated.service] ?? 0)"
-            all[simulated.service.rawValue] = origin
+            let origin = all[simulated.service.rawValue] ?? ""
             for (name, path) in simulated.paths { all[name] = origin + path }
         }
         self.all = all

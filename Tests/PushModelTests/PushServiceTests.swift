@@ -94,10 +94,11 @@ import Testing
         let apns = AppSpec.APNs(
             .certificate(.init(file: "/c.p12", passwordFile: "/p")),
             topic: "b",
-            endpoint: "https://e"
+            endpoint: "https://e",
+            channelsEndpoint: "https://c"
         )
         let text = """
-            {"certificateFile":"/c.p12","certificatePasswordFile":"/p","endpoint":"https://e","topic":"b"}
+            {"certificateFile":"/c.p12","certificatePasswordFile":"/p","channelsEndpoint":"https://c","endpoint":"https://e","topic":"b"}
             """
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -73,7 +73,7 @@ import Testing
         try await Senders.with { senders in
             var spec = try #require(senders.spec.apns)
             // Nothing listens there.
-            spec.endpoint = "https://127.0.0.1:1"
+            spec.channelsEndpoint = "https://127.0.0.1:1"
             let channels = try APNsChannels(spec)
             let fault = await #expect(throws: APNsChannels.Fault.self) { try await channels.create(.none) }
             #expect(fault?.description.hasPrefix("127.0.0.1: ") == true)
@@ -97,6 +97,9 @@ import Testing
             endpoint: endpoint
         )
         #expect(try APNsChannels.endpoint(of: app).authority == authority)
+        var own = app
+        own.channelsEndpoint = "https://127.0.0.1:9444"
+        #expect(try APNsChannels.endpoint(of: own).authority == "127.0.0.1:9444")
     }
 
     @Test func aPushToAChannelHasApplesForm() async throws {

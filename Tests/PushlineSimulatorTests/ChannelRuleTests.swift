@@ -15,12 +15,13 @@ struct ChannelRuleTests {
         _ path: String = "/1/apps/com.example.pushline/channels",
         _ headers: [String: String?] = [:],
         body: String? = nil,
-        authorization: String
+        authorization: String,
+        host: String? = nil
     ) async throws -> Client.Reply {
         let all: [String: String?] = ["authorization": "bearer " + authorization].merging(headers) { $1 }
         return try await client.send(
             method,
-            try client.simulator.urls.apns + path,
+            (host ?? (try client.simulator.urls.apnsChannels)) + path,
             headers: all.compactMap { name, value in value.map { (name, $0) } },
             body: body
         )
@@ -45,7 +46,34 @@ struct ChannelRuleTests {
             "apns-channel-id": channel, "apns-push-type": "liveactivity", "apns-priority": "5", "apns-expiration": "0",
         ]
         let all = usual.merging(headers) { $1 }
-        return try await Self.manage(client, "POST", path, all, body: body, authorization: authorization)
+        return try await Self.manage(
+            client,
+            "POST",
+            path,
+            all,
+            body: body,
+            authorization: authorization,
+            host: try client.simulator.urls.apns
+        )
+    }
+
+    /// As at Apple, each of the two hosts knows its own paths.
+    @Test func channelsAreManagedAtTheirOwnHost() async throws {
+        try await withClient { client in
+            let token = try await client.providerToken()
+            let urls = try client.simulator.urls
+            #expect(urls.apnsChannels.hasPrefix("https://127.0.0.1:") && urls.apnsChannels != urls.apns)
+            for (host, method, path) in [
+                (urls.apns, "GET", "/1/apps/\(Self.bundle)/all-channels"),
+                (urls.apns, "POST", "/1/apps/\(Self.bundle)/channels"),
+                (urls.apnsChannels, "POST", "/4/broadcasts/apps/\(Self.bundle)"),
+                (urls.apnsChannels, "POST", "/3/device/" + Client.deviceToken),
+            ] {
+                let reply = try await Self.manage(client, method, path, authorization: token, host: host)
+                #expect(reply.status == 404 && reply.reason == "BadPath", "\(host) \(path)")
+            }
+            #expect(client.simulator.counts.apns.accepted == 0)
+        }
     }
 
     @Test func channelsAreMadeReadListedAndRemoved() async throws {
@@ -101,7 +129,7 @@ struct ChannelRuleTests {
             ("PUT", path, [:], nil, "MethodNotAllowed"),
             ("POST", "/1/apps/\(Self.bundle)/all-channels", [:], nil, "MethodNotAllowed"),
             ("GET", "/1/apps/\(Self.bundle)/channel", [:], nil, "BadPath"),
-            ("GET", path + "/dHN0LXNyY2gtY2hubA==", [:], nil, "BadPath"),
+            ("GET", path + "/dHN0LXNyY2gtY2hubA==", [:], nil, "BadPath"), ("GET", "/", [:], nil, "BadPath"),
             ("GET", "/1/apps/com.example.other/channels", [:], nil, "TopicMismatch"),
             ("GET", "/1/apps/\(Self.bundle).push-type.liveactivity/channels", [:], nil, "TopicDisallowed"),
             ("GET", path, ["authorization": nil], nil, "MissingProviderToken"),

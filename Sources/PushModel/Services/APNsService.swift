@@ -92,6 +92,8 @@ extension AppSpec {
         package var topic: String
         /// The endpoint; Apple's production service by default.
         package var endpoint: String
+        /// Where channels are managed; nil = at Apple's host for them, or at a stand-in's own endpoint.
+        package var channelsEndpoint: String?
         /// Certificates to trust instead of the system's, PEM; for simulators.
         package var trustFile: String?
         /// The most devices to send to in a second; nil = as fast as it goes.
@@ -103,12 +105,14 @@ extension AppSpec {
             _ authentication: Authentication,
             topic: String,
             endpoint: String = APNs.production,
+            channelsEndpoint: String? = nil,
             trustFile: String? = nil,
             devicesPerSecond: Int? = nil
         ) {
             self.authentication = authentication
             self.topic = topic
             self.endpoint = endpoint
+            self.channelsEndpoint = channelsEndpoint
             self.trustFile = trustFile
             self.devicesPerSecond = devicesPerSecond
         }
@@ -120,7 +124,7 @@ extension AppSpec.APNs {
     fileprivate static let tokenKeys = ["key_file", "key_id", "team_id"]
     fileprivate static let certificateKeys = ["certificate_file", "private_key_file", "certificate_password_file"]
     package static let keys =
-        tokenKeys + certificateKeys + ["topic", "endpoint", "trust_file", "devices_per_second"]
+        tokenKeys + certificateKeys + ["topic", "endpoint", "channels_endpoint", "trust_file", "devices_per_second"]
 
     package init(_ section: some SettingsSection) throws {
         let authentication = try Authentication(section)
@@ -133,6 +137,7 @@ extension AppSpec.APNs {
             authentication,
             topic: topic,
             endpoint: try section.address("endpoint") ?? Self.production,
+            channelsEndpoint: try section.address("channels_endpoint"),
             trustFile: try section.file("trust_file"),
             devicesPerSecond: try section.devicesPerSecond()
         )
@@ -159,6 +164,7 @@ extension AppSpec.APNs {
             "certificate_password_file": certificate?.passwordFile.map(Setting.text),
             "topic": .text(self.topic),
             "endpoint": .text(self.endpoint),
+            "channels_endpoint": self.channelsEndpoint.map(Setting.text),
             "trust_file": self.trustFile.map(Setting.text),
             "devices_per_second": self.devicesPerSecond.map(Setting.number),
         ]
@@ -210,7 +216,7 @@ extension AppSpec.APNs.Authentication {
 /// The stored form: one object, whichever way was declared, so that the members of a key are what they always were.
 extension AppSpec.APNs {
     private enum CodingKeys: String, CodingKey {
-        case topic, endpoint, trustFile, devicesPerSecond
+        case topic, endpoint, channelsEndpoint, trustFile, devicesPerSecond
     }
 
     package init(from decoder: any Decoder) throws {
@@ -219,6 +225,7 @@ extension AppSpec.APNs {
             try Authentication(from: decoder),
             topic: try members.decode(String.self, forKey: .topic),
             endpoint: try members.decode(String.self, forKey: .endpoint),
+            channelsEndpoint: try members.decodeIfPresent(String.self, forKey: .channelsEndpoint),
             trustFile: try members.decodeIfPresent(String.self, forKey: .trustFile),
             devicesPerSecond: try members.decodeIfPresent(Int.self, forKey: .devicesPerSecond)
         )
@@ -229,6 +236,7 @@ extension AppSpec.APNs {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(self.topic, forKey: .topic)
         try members.encode(self.endpoint, forKey: .endpoint)
+        try members.encodeIfPresent(self.channelsEndpoint, forKey: .channelsEndpoint)
         try members.encodeIfPresent(self.trustFile, forKey: .trustFile)
         try members.encodeIfPresent(self.devicesPerSecond, forKey: .devicesPerSecond)
     }

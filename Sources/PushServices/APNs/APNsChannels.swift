@@ -95,8 +95,9 @@ package final class APNsChannels: Sendable {
         self.client = HTTPClient(eventLoopGroupProvider: .shared(parts.eventLoopGroup), configuration: configuration)
     }
 
-    /// Apple has hosts of their own for channels; any other endpoint is a stand-in, which has both.
+    /// Apple has hosts of their own for channels; a stand-in has one that is declared, or both at one endpoint.
     static func endpoint(of app: AppSpec.APNs) throws(SenderError) -> Endpoint {
+        if let own = app.channelsEndpoint { return try Endpoint(own, setting: "apns.channels_endpoint") }
         let endpoint = try Endpoint(app.endpoint, setting: "apns.endpoint")
         return switch endpoint.host.lowercased() {
         case "api.push.apple.com": try Self.apple("api-manage-broadcast.push.apple.com:2196")

@@ -10,6 +10,8 @@ struct SimulatedService: Sendable {
     let protocols: @Sendable (SimulatorConfiguration) -> Listener.Protocols
     /// The responder on its port.
     let responder: @Sendable (ResponderParts) -> any Responder
+    /// The responders on further ports of its, where the service has hosts for them: by their names in ``SimulatorURLs``.
+    var otherPorts: [String: @Sendable (ResponderParts) -> any Responder] = [:]
     /// Addresses at its port besides the port's own: names in ``SimulatorURLs``, and paths.
     var paths: [String: String] = [:]
     /// The reasons for faults.

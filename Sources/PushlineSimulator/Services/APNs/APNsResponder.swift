@@ -3,16 +3,20 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
 
-/// Answers as APNs does: to pushes to devices and to channels, and to the management of channels, which Apple has on other hosts.
+/// Answers as APNs does: to pushes to devices and to channels, or to the management of channels, for which Apple has other hosts.
 struct APNsResponder: Responder {
     var core: SimulatorCore
     var rules: APNsRules
+    /// Whether it is the host where channels are managed.
+    var managesChannels = false
 
     func respond(to request: InboundRequest, on connection: ConnectionMemory) -> Reaction {
         let now = Date.now.timeIntervalSince1970
         var reaction =
-            if request.path.hasPrefix(ChannelRules.managementPrefix) {
+            if self.managesChannels {
                 self.manage(request, on: connection, now: now)
+            } else if request.path.hasPrefix(ChannelRules.managementPrefix) {
+                self.refuse(request, token: request.path, "BadPath", Self.requestID(of: request))
             } else if request.path.hasPrefix(ChannelRules.broadcastPrefix) {
                 self.broadcast(request, on: connection, now: now)
             } else {

@@ -31,6 +31,7 @@ struct ChannelRules {
     ) -> Result<Answer, Refusal> {
         do throws(Refusal) {
             try Self.checkHeaders(request)
+            guard request.path.hasPrefix(Self.managementPrefix) else { throw Refusal("BadPath") }
             let parts = request.path.dropFirst(Self.managementPrefix.count)
                 .split(separator: "/", omittingEmptySubsequences: false)
             guard parts.count == 2, ["channels", "all-channels"].contains(parts[1]) else { throw Refusal("BadPath") }

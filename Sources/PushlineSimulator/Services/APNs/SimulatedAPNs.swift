@@ -5,19 +5,8 @@ extension SimulatedService {
     static let apns = SimulatedService(
         service: .apns,
         protocols: { .http2(streams: $0.apnsInitialStreams, certified: $0.apnsStreams) },
-        responder: { parts in
-            let configuration = parts.core.configuration
-            let rules = APNsRules(
-                bundleIDs: configuration.bundleIDs,
-                keyID: parts.credentials.apnsKeyID,
-                teamID: parts.credentials.apnsTeamID,
-                publicKey: parts.keys.apnsKey.publicKey,
-                tokenUpdates: configuration.providerTokenUpdates,
-                tokenWindow: configuration.providerTokenWindow,
-                isSandbox: configuration.sandbox
-            )
-            return APNsResponder(core: parts.core, rules: rules)
-        },
+        responder: { APNsResponder(core: $0.core, rules: APNsRules($0)) },
+        otherPorts: ["apnsChannels": { APNsResponder(core: $0.core, rules: APNsRules($0), managesChannels: true) }],
         answers: FaultAnswers(
             statuses: [
                 "BadCollapseId": 400, "BadDeviceToken": 400, "BadExpirationDate": 400, "BadMessageId": 400,
@@ -60,16 +49,33 @@ extension SimulatedService {
                 ),
                 topic: credentials.apnsTopic,
                 endpoint: urls.apns,
+                channelsEndpoint: urls.apnsChannels,
                 trustFile: credentials.trustFile
             )
         }
     )
 }
 
+extension APNsRules {
+    fileprivate init(_ parts: ResponderParts) {
+        let configuration = parts.core.configuration
+        self.init(
+            bundleIDs: configuration.bundleIDs,
+            keyID: parts.credentials.apnsKeyID,
+            teamID: parts.credentials.apnsTeamID,
+            publicKey: parts.keys.apnsKey.publicKey,
+            tokenUpdates: configuration.providerTokenUpdates,
+            tokenWindow: configuration.providerTokenWindow,
+            isSandbox: configuration.sandbox
+        )
+    }
+}
+
 extension SimulatorURLs {
-    /// `https://127.0.0.1:…`, for `POST /3/device/<token>` and `/4/broadcasts/apps/<bundle id>`, and in place of Apple's hosts for
-    /// channels for `/1/apps/<bundle id>/channels` and `all-channels`.
+    /// `https://127.0.0.1:…`, for `POST /3/device/<token>` and `/4/broadcasts/apps/<bundle id>`.
     package var apns: String { self[.apns] }
+    /// In place of Apple's hosts for channels: `/1/apps/<bundle id>/channels` and `all-channels`.
+    package var apnsChannels: String { self["apnsChannels"] }
 }
 
 extension SimulatorCounts {
