@@ -136,6 +136,7 @@ package struct API: Sendable {
             + JobRoutes(context: context).routes
             + BulkRoutes(context: context).routes
             + RegistrationRoutes(context: context).routes
+            + ChannelRoutes(context: context).routes
             + ContentRoutes(context: context).routes
             + AccountRoutes(context: context).routes
             + KeyRoutes(context: context).routes

@@ -18,12 +18,14 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
         public let open: Int
     }
 
-    /// The result of a change to a registration.
+    /// The result of a change to a registration, or of what was asked of Apple's channels.
     public struct Result: Sendable, Equatable, Codable {
         /// `issued`, `done`, `superseded`, `gone`, `not-found` or `refused`.
         public let status: String
         /// The id that was handed out.
         public let registration: String?
+        /// The broadcast channel that was made or looked up.
+        public let channel: BroadcastChannel?
         /// Why it was refused.
         public let reason: String?
     }

@@ -76,7 +76,11 @@ public struct PushlineClient: Sendable {
 
     /// Makes a call and reads the JSON of its answer.
     func value<Value: Decodable>(_ call: Call) async throws -> Value {
-        let answer = try await self.answer(call)
+        try self.read(try await self.answer(call), of: call)
+    }
+
+    /// Reads the JSON of a call's answer.
+    func read<Value: Decodable>(_ answer: HTTPAnswer, of call: Call) throws -> Value {
         do {
             return try Coding.decoder().decode(Value.self, from: answer.body)
         } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {

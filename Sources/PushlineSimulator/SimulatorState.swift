@@ -110,6 +110,8 @@ struct SimulatorState {
 /// Where faults hit.
 enum FaultPoint {
     case push
+    /// The management of channels.
+    case channels
     case tokenEndpoint
     case connection
 }
@@ -133,6 +135,8 @@ extension SimulatorFault {
     }
 
     func matches(_ pns: PushService, token: String, at point: FaultPoint) -> Bool {
+        // A fault that names no token is one of pushes.
+        if point == .channels { return self.point == .push && self.token == token }
         guard point == self.point else { return false }
         if let wanted = self.pns, wanted != pns { return false }
         if point != .push { return true }

@@ -68,19 +68,38 @@ struct FakeHub: Service {
         var answered: [Answered] = []
         for job in try await self.store.registerJobs(of: message) {
             guard case .register(let request) = job.work else { continue }
-            let result = try await self.store.change(
-                request,
-                app: job.app,
-                user: job.user,
-                sequence: job.sequence,
-                expires: nil,
-                most: try await self.store.app(job.app)?.registrationsPerUser
-            )
+            let result = try await self.result(of: request, job)
             answered.append(
                 Answered(job: job.id, waiter: try await self.store.finishRegister(job.id, result: result))
             )
         }
         return answered
+    }
+
+    private func result(of request: RegisterRequest, _ job: Job) async throws -> RegisterResult {
+        if case .channel(let channels) = request { return try Self.result(of: channels.action) }
+        return try await self.store.change(
+            request,
+            app: job.app,
+            user: job.user,
+            sequence: job.sequence,
+            expires: nil,
+            most: try await self.store.app(job.app)?.registrationsPerUser
+        )
+    }
+
+    /// Apple has the channels `a+/=` and `Yg==`; only the first can be shown and deleted, and of `Yw==` Apple wants to hear nothing.
+    private static func result(of action: ChannelRequest.Action) throws -> RegisterResult {
+        let (first, other) = (try APNsChannelID("a+/="), try APNsChannelID("Yg=="))
+        switch action {
+        case .create(let storage): return .channels([BroadcastChannel(id: first, storage: storage)], hasMore: false)
+        case .list(nil, _): return .channels([BroadcastChannel(id: first)], hasMore: true)
+        case .list: return .channels([BroadcastChannel(id: other)], hasMore: false)
+        case .show(first): return .channels([BroadcastChannel(id: first, storage: .latest)], hasMore: false)
+        case .delete(first): return .done
+        case .show(other), .delete(other): return .notFound
+        case .show, .delete: return .refused("403 TopicMismatch")
+        }
     }
 
     private func send(_ message: MessageID) async throws -> [Answered] {

@@ -81,6 +81,7 @@ import Testing
         ),
         Row(method: .delete, path: "/api/accounts/none", user: 403, sender: 403, senderKey: 403, operatorKey: 404),
         Row(method: .delete, path: "/api/users/nobody", user: 403, sender: 403, senderKey: 202, operatorKey: 202),
+        Row(method: .get, path: "/api/channels", user: 403, sender: 422, senderKey: 422, operatorKey: 422),
         Row(method: .get, path: "/api/keys", user: 403, sender: 403, senderKey: 403, operatorKey: 200),
         Row(
             method: .post,

@@ -5,12 +5,15 @@ import Testing
 
 // A push to many: broadcast channels of APNs, and Firebase installations.
 extension EndToEndTests {
-    /// Runs `pushline channels` on the installation's store, as an operator on the host does.
+    /// Runs `pushline channels` with the sender's key, as a backend's host does.
     private func channels(_ arguments: String...) async throws -> String {
         let (process, output) = (Process(), Pipe())
         process.executableURL = Bundle.main.bundleURL.appending(path: "pushline")
         process.arguments = ["channels"] + arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(try self.installation.environment) { $1 }
+        let installation = try self.installation
+        process.environment = ProcessInfo.processInfo.environment.merging([
+            "PUSHLINE_URL": "http://127.0.0.1:\(installation.port)", "PUSHLINE_KEY": installation.senderKey,
+        ]) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         try process.run()
@@ -25,6 +28,7 @@ extension EndToEndTests {
         let installation = try self.installation
         let channel = try await self.channels("create", "--storage", "latest")
         #expect(try await self.channels("list") == channel)
+        #expect(try await self.channels("show", channel) == "\(channel): storage latest")
         func send(_ event: String, _ members: String) async throws -> String {
             try await self.send(
                 #"{"to":{"channel":"\#(channel)"},"ttl":3600,"liveActivity":{"event":"\#(event)"\#(members)}}"#
@@ -59,6 +63,39 @@ extension EndToEndTests {
         let answer = try await installation.asBackend("GET", "/api/jobs/\(id)/deliveries")
         let deliveries = String(decoding: answer.body, as: UTF8.self)
         #expect(deliveries.contains("ChannelNotRegistered") && deliveries.contains(channel), "\(deliveries)")
+    }
+
+    /// A second channel for one match would be heard by half of the devices.
+    @Test func aChannelWhoseAnswerIsLostIsNotMadeAgain() async throws {
+        struct List: Decodable {
+            struct Item: Decodable { let id: String }
+            let items: [Item]
+        }
+        let installation = try self.installation
+        func all() async throws -> [String] {
+            try await installation.asBackend("GET", "/api/channels?limit=1000").decoded(List.self).items.map(\.id)
+        }
+        let before = try await all()
+        installation.simulator.inject(SimulatorFault(.swallow, token: "channels", count: 1))
+        let key = ["Idempotency-Key": UUID().uuidString]
+        let lost = try await installation.asBackend("POST", "/api/channels", body: "{}", headers: key)
+        #expect(lost.status == 422)
+        #expect(String(decoding: lost.body, as: UTF8.self).contains("the channel may have been made"))
+        let again = try await installation.asBackend("POST", "/api/channels", body: "{}", headers: key)
+        #expect(again.status == 422)
+        let made = Set(try await all()).subtracting(before)
+        #expect(made.count == 1)
+
+        // What Apple cannot do now waits, and is done once.
+        let busy = SimulatorFault.Action.answer(reason: "ServiceUnavailable", retryAfter: .seconds(1))
+        installation.simulator.inject(SimulatorFault(busy, token: "channels", count: 1))
+        let waited = ["Prefer": "wait=30"]
+        let late = try await installation.asBackend("POST", "/api/channels", body: "{}", headers: waited)
+        #expect(late.status == 201)
+        let second = Set(try await all()).subtracting(before).subtracting(made)
+        #expect(second.count == 1)
+        for id in made.union(second) { #expect(try await self.channels("delete", id) == "\(id): deleted") }
+        #expect(try await all() == before)
     }
 
     @Test func anInstallationIsRegisteredSentToAndPruned() async throws {

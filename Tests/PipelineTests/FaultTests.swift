@@ -41,6 +41,7 @@ import Testing
         try await PipelineHarness.with([.sweeper]) { harness in
             let worker = RegisterWorker(
                 hubs: AppHubs(embedded: FaultyRegistrations(store: harness.store), wire: harness.wireHub),
+                channels: APNsChannelClients(),
                 store: harness.store,
                 apps: harness.apps,
                 broker: harness.broker,

@@ -78,6 +78,18 @@ import Testing
             #"{"upsert":{"_0":"abc","_1":{"handle":"t","pns":"fcm","tags":["a"]}}}"#
         )
         try self.expect(RegisterRequest.delete(id), #"{"delete":{"_0":"abc"}}"#)
+        let channel = try APNsChannelID("YQ==")
+        try self.expect(
+            RegisterRequest.channel(ChannelRequest(.create(.nothing), credential: try CredentialName("watch"))),
+            #"{"channel":{"_0":{"action":{"create":{"_0":"none"}},"credential":"watch"}}}"#
+        )
+        try self.expect(
+            ChannelRequest(.list(after: channel, limit: 5)),
+            #"{"action":{"list":{"after":"YQ==","limit":5}}}"#
+        )
+        try self.expect(ChannelRequest(.list(after: nil, limit: 5)), #"{"action":{"list":{"limit":5}}}"#)
+        try self.expect(ChannelRequest(.show(channel)), #"{"action":{"show":{"_0":"YQ=="}}}"#)
+        try self.expect(ChannelRequest(.delete(channel)), #"{"action":{"delete":{"_0":"YQ=="}}}"#)
     }
 
     @Test func registerResults() throws {
@@ -88,6 +100,11 @@ import Testing
         try self.expect(RegisterResult.gone, #"{"gone":{}}"#)
         try self.expect(RegisterResult.notFound, #"{"notFound":{}}"#)
         try self.expect(RegisterResult.refused("why"), #"{"refused":{"_0":"why"}}"#)
+        let channel = BroadcastChannel(id: try APNsChannelID("YQ=="), storage: .latest)
+        try self.expect(
+            RegisterResult.channels([channel], hasMore: true),
+            #"{"channels":{"_0":[{"id":"YQ==","storage":"latest"}],"hasMore":true}}"#
+        )
     }
 
     @Test func counts() throws {

@@ -40,8 +40,8 @@ import Testing
     @Test(arguments: [false, true]) func channelsAreManaged(certificate: Bool) async throws {
         try await Self.with(certificate: certificate) { _, channels in
             #expect(try await channels.all().isEmpty)
-            let (none, latest) = (try await channels.create(.none), try await channels.create(.latest))
-            #expect(try await channels.storage(of: none) == .none)
+            let (none, latest) = (try await channels.create(.nothing), try await channels.create(.latest))
+            #expect(try await channels.storage(of: none) == .nothing)
             #expect(try await channels.storage(of: latest) == .latest)
             #expect(try await channels.all() == [none, latest])
             try await channels.delete(none)
@@ -49,7 +49,56 @@ import Testing
             let gone = await #expect(throws: APNsChannels.Fault.self) { try await channels.delete(none) }
             let words = "127.0.0.1 answered 400 ChannelNotRegistered: the bundle id has no such channel"
             #expect(gone?.description.hasPrefix(words) == true)
-            #expect(gone?.description.contains("; request ") == true)
+            #expect(gone?.description.contains("; request ") == true && gone?.kind == .notFound)
+        }
+    }
+
+    /// What became of a creation without an answer nobody knows; all else can be repeated.
+    @Test func theKindOfAFaultSaysWhatMayBeRepeated() async throws {
+        try await Self.with { senders, channels in
+            func fault(_ action: SimulatorFault.Action, _ call: () async throws -> Void) async -> APNsChannels.Fault? {
+                senders.simulator.inject(SimulatorFault(action, token: "channels", count: 1))
+                return await #expect(throws: APNsChannels.Fault.self) { try await call() }
+            }
+            let create = { @Sendable () async throws -> Void in _ = try await channels.create(.nothing) }
+            let list = { @Sendable () async throws -> Void in _ = try await channels.all() }
+            let busy = SimulatorFault.Action.answer(reason: "ServiceUnavailable", retryAfter: .seconds(7))
+            #expect(await fault(busy, create)?.kind == .unavailable(after: .seconds(7)))
+            #expect(await fault(.answer(reason: "TooManyRequests"), create)?.kind == .unavailable(after: nil))
+            #expect(await fault(.answer(reason: "InternalServerError"), list)?.kind == .unavailable(after: nil))
+            #expect(await fault(.swallow, list)?.kind == .unavailable(after: nil))
+            #expect(await fault(.answer(reason: "FeatureNotEnabled"), create)?.kind == .refused)
+            let none = try await channels.all()
+            #expect(none.isEmpty)
+            for action in [SimulatorFault.Action.answer(reason: "InternalServerError"), .swallow] {
+                let lost = await fault(action, create)
+                #expect(lost?.kind == .unknown && lost?.description.contains("may have been made") == true)
+            }
+            let made = try await channels.all()
+            #expect(made.count == 1)
+        }
+    }
+
+    @Test func aClientIsKeptUntilAFileIsReplaced() async throws {
+        try await Senders.with { senders in
+            let clients = APNsChannelClients()
+            var spec = try #require(senders.spec.apns)
+            guard case .token(var token) = spec.authentication else { return }
+            let copy = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).p8").path
+            defer { try? FileManager.default.removeItem(atPath: copy) }
+            try FileManager.default.copyItem(atPath: token.keyFile, toPath: copy)
+            token.keyFile = copy
+            spec.authentication = .token(token)
+            let first = try clients.channels(of: spec)
+            #expect(try clients.channels(of: spec) === first)
+            try Data("no key".utf8).write(to: URL(filePath: copy))
+            #expect(throws: SenderError.self) { try clients.channels(of: spec) }
+            try FileManager.default.removeItem(atPath: copy)
+            #expect(throws: SenderError.self) { try clients.channels(of: spec) }
+            // A call that was under way goes on.
+            #expect(try await first.all().isEmpty)
+            await clients.close()
+            #expect(throws: SenderError.self) { try clients.channels(of: spec) }
         }
     }
 
@@ -58,7 +107,7 @@ import Testing
             var spec = try #require(senders.spec.apns)
             spec.topic = "com.example.other"
             let other = try APNsChannels(spec)
-            let fault = await #expect(throws: APNsChannels.Fault.self) { try await other.create(.none) }
+            let fault = await #expect(throws: APNsChannels.Fault.self) { try await other.create(.nothing) }
             #expect(fault?.description.contains("403 TopicMismatch: the key's team") == true)
             await other.close()
 
@@ -75,10 +124,9 @@ import Testing
             // Nothing listens there.
             spec.channelsEndpoint = "https://127.0.0.1:1"
             let channels = try APNsChannels(spec)
-            let fault = await #expect(throws: APNsChannels.Fault.self) { try await channels.create(.none) }
+            let fault = await #expect(throws: APNsChannels.Fault.self) { try await channels.create(.nothing) }
             #expect(fault?.description.hasPrefix("127.0.0.1: ") == true)
-            let isOpen = fault?.description.contains("may have been done")
-            #expect(isOpen == false, "\(String(describing: fault))")
+            #expect(fault?.kind == .unavailable(after: nil), "\(String(describing: fault))")
             await channels.close()
         }
     }
@@ -104,7 +152,7 @@ import Testing
 
     @Test func aPushToAChannelHasApplesForm() async throws {
         try await Self.with { senders, channels in
-            let (none, latest) = (try await channels.create(.none), try await channels.create(.latest))
+            let (none, latest) = (try await channels.create(.nothing), try await channels.create(.latest))
             var batch = try senders.batch(.apns, handles: [none.text, latest.text, "YQ=="])
             batch.payload = try Self.update()
             let results = try await senders.sender(.apns).send(batch)
@@ -129,7 +177,7 @@ import Testing
     /// What is wrong with channels alone must not stop the pushes to devices.
     @Test func aFeatureThatIsOffFailsTheChannelAlone() async throws {
         try await Self.with { senders, channels in
-            let channel = try await channels.create(.none)
+            let channel = try await channels.create(.nothing)
             senders.simulator.inject(SimulatorFault(.answer(reason: "FeatureNotEnabled"), token: channel.text))
             var batch = try senders.batch(.apns, handles: [channel.text])
             batch.payload = try Self.update()

@@ -84,6 +84,7 @@ import Testing
         #expect(UserTraces.subject(of: upsert(nil), askedBy: ann) == nil)
         #expect(UserTraces.subject(of: .delete(.random()), askedBy: ann) == ann)
         #expect(UserTraces.subject(of: .removeUser(bob, withAccount: true), askedBy: ann) == nil)
+        #expect(UserTraces.subject(of: .channel(ChannelRequest(.create(.nothing))), askedBy: ann) == nil)
         #expect(try self.traces().isNamed(by: .removeUser(ann, withAccount: false)))
         #expect(try !self.traces().isNamed(by: upsert(bob)))
     }

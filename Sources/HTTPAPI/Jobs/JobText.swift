@@ -181,17 +181,21 @@ struct JobText {
 
     private static func result(_ result: RegisterResult, of id: RegistrationID?) -> JSONValue {
         var (status, registration, words) = ("done", id, String?.none)
+        var channel: JSONValue?
         switch result {
         case .issued(let id): (status, registration) = ("issued", id)
         case .done: break
         case .superseded: status = "superseded"
         case .gone: status = "gone"
         case .notFound: status = "not-found"
+        // Of a list the job says nothing: it is long, and soon another.
+        case .channels(let channels, _): channel = channels.first { $0.storage != nil }?.json
         case .refused(let reason): (status, words) = ("refused", reason)
         }
         return .members([
             "status": .string(status),
             "registration": registration.map { .string($0.text) },
+            "channel": channel,
             "reason": words.map { .string($0) },
         ])
     }

@@ -3,7 +3,7 @@ import Hummingbird
 import PushModel
 import Store
 
-/// Changes of registrations as jobs, and their results as HTTP answers.
+/// Changes of registrations and channels as jobs, and their results as HTTP answers.
 struct RegisterJobs: Sendable {
     let context: RouteContext
 
@@ -11,18 +11,29 @@ struct RegisterJobs: Sendable {
     ///   - work: The change.
     ///   - user: Who changes a registration of theirs; nil = the app's backend or an operator changes anybody's.
     ///   - request: Who asks, and how long they wait.
+    ///   - route: The route's name for `Idempotency-Key`; nil = the route ignores the header, for a repeat is harmless.
     /// - Returns: What came of it in time.
-    /// - Throws: `StoreError` when it could not be accepted.
-    func take(_ work: RegisterRequest, user: UserName?, request: APIRequest) async throws -> JobIntake.Answer {
+    /// - Throws: ``Problem``; `StoreError` when it could not be accepted.
+    func take(
+        _ work: RegisterRequest,
+        user: UserName?,
+        request: APIRequest,
+        idempotentAs route: String? = nil
+    ) async throws -> JobIntake.Answer {
         let configuration = self.context.configuration
+        let caller = try request.caller
+        let key = try route.flatMap { try request.idempotency(route: $0) }
         let job = NewJob(
             app: request.app,
             user: user,
-            key: try request.caller.key,
+            key: caller.key,
             // A device that registers does not wait for the thousands that a backend brings.
-            priority: try request.caller.actsForApp ? .normal : .high,
+            priority: caller.actsForApp ? .normal : .high,
             work: .register(work),
-            lifetime: configuration.jobLifetime
+            lifetime: configuration.jobLifetime,
+            idempotency: key.map {
+                NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
+            }
         )
         let wait = request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait
         return try await self.context.intake.take(job, wait: wait)
@@ -34,6 +45,7 @@ struct RegisterJobs: Sendable {
     ///   - answer: The result of the job.
     ///   - request: The request, with the caller's preferences.
     ///   - refusal: The status for what the hub refuses.
+    ///   - isRepeatable: Whether a repeat of the request does no harm: of any other the caller learns the job, come what may.
     ///   - success: The answer for a result that is a success on this route; nil for any other result.
     /// - Returns: The answer, or 202 for a caller that accepts one.
     /// - Throws: ``Problem``: 404, 410 and `refusal` for the hub's refusals; 503 without an answer of the hub, because the
@@ -42,6 +54,7 @@ struct RegisterJobs: Sendable {
         to answer: JobIntake.Answer,
         request: APIRequest,
         refusal: HTTPResponse.Status = .badRequest,
+        isRepeatable: Bool = true,
         success: (RegisterResult) async throws -> Response?
     ) async throws -> Response {
         let preference = request.preference
@@ -57,7 +70,7 @@ struct RegisterJobs: Sendable {
             }
             throw Self.problem(result, refusal: refusal, job: id)
         }
-        guard !answer.isAnswered, preference.isStated else {
+        guard !isRepeatable || !answer.isAnswered && preference.isStated else {
             throw Problem(
                 .serviceUnavailable,
                 "the hub has not answered in time; the change continues, and repeating it is safe",
@@ -78,7 +91,7 @@ struct RegisterJobs: Sendable {
         case .notFound: Problem(.notFound, "no such registration", headers: [.job: job])
         case .refused(let reason):
             Problem(refusal, "the hub refused the registration: \(reason)", headers: [.job: job])
-        case .issued, .done, .superseded:
+        case .issued, .done, .superseded, .channels:
             Problem(.internalServerError, "the hub's answer does not fit the request", headers: [.job: job])
         }
     }

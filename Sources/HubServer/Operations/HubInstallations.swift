@@ -49,7 +49,7 @@ struct HubInstallations: Sendable {
             switch try await self.changes.make(.patch(found[0].id, change), request) {
             case .done: return true
             case .notFound, .gone: throw Self.missing
-            case .superseded, .issued, .refused: return false
+            case .superseded, .issued, .channels, .refused: return false
             }
         }
         try patch.apply(to: &wire)
@@ -162,7 +162,7 @@ struct HubInstallations: Sendable {
         case .gone: throw WireHost.Refusal(.gone, "the installation was deleted meanwhile; put it again")
         // Of what replaces whatever there is, a later change has done so already.
         case .superseded: return found == nil
-        case .done, .issued, .notFound, .refused: return true
+        case .done, .issued, .notFound, .channels, .refused: return true
         }
     }
 

@@ -40,7 +40,7 @@ struct RegistrationChanges: Sendable {
         switch try await self.make(.upsert(id, upsert), request) {
         case .done, .superseded, .issued: return
         case .gone: throw WireHost.Refusal(.gone, "the registration was deleted; ask for a new id")
-        case .notFound, .refused: throw WireHost.Refusal(.notFound, "no such registration")
+        case .notFound, .channels, .refused: throw WireHost.Refusal(.notFound, "no such registration")
         }
     }
 

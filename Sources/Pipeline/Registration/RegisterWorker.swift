@@ -4,16 +4,18 @@ package import Hub
 package import Logging
 import Metrics
 import PushModel
+package import PushServices
 import PushlineMetrics
 import ServiceLifecycle
 package import Store
 
-/// Takes messages of register jobs, and applies the jobs to the hub.
+/// Takes messages of register jobs, and applies the jobs to the hub; what is about channels, at Apple.
 package struct RegisterWorker: Service {
     /// The store's part that the worker needs.
-    package typealias RegisterStore = JobStore & OutboxStore & PauseStore
+    package typealias RegisterStore = HubCallStore & JobStore & OutboxStore & PauseStore
 
     private let hubs: AppHubs
+    private let channels: ChannelWork
     private let store: any RegisterStore
     private let apps: AppDirectory
     private let broker: any MessageBroker
@@ -25,6 +27,7 @@ package struct RegisterWorker: Service {
 
     /// - Parameters:
     ///   - hubs: The hubs of apps.
+    ///   - channels: The clients of Apple's channels.
     ///   - store: The store of jobs.
     ///   - apps: The apps' declarations.
     ///   - broker: The broker.
@@ -33,6 +36,7 @@ package struct RegisterWorker: Service {
     ///   - logger: For degraded states.
     package init(
         hubs: AppHubs,
+        channels: APNsChannelClients,
         store: any RegisterStore,
         apps: AppDirectory,
         broker: any MessageBroker,
@@ -41,6 +45,7 @@ package struct RegisterWorker: Service {
         logger: Logger
     ) {
         self.hubs = hubs
+        self.channels = ChannelWork(clients: channels, store: store, logger: logger)
         self.store = store
         self.apps = apps
         self.broker = broker
@@ -166,6 +171,9 @@ package struct RegisterWorker: Service {
     ) async throws -> RegisterResult? {
         let spec = try await retry.run { try await self.apps.spec(of: job.app) }
         guard let spec else { return .refused("the app is not declared") }
+        if case .channel(let channels) = request {
+            return try await self.channels.result(of: channels, for: job, spec: spec, retry)
+        }
         do {
             guard spec.azureHub != nil else { return try await self.hubs.register(request, for: job, spec: spec) }
             return try await self.breakers.through(.hub(of: job.app)) {
@@ -181,7 +189,7 @@ extension RegisterResult {
     fileprivate var label: String {
         switch self {
         case .issued: "issued"
-        case .done: "done"
+        case .done, .channels: "done"
         case .superseded: "superseded"
         case .gone: "gone"
         case .notFound: "not-found"

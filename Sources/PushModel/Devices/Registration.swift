@@ -86,7 +86,7 @@ package struct Registration: Sendable, Equatable {
     }
 }
 
-/// A change to the registrations, as a register job carries it.
+/// What a register job carries: a change to the registrations, or what is asked of Apple's channels.
 package enum RegisterRequest: Codable, Sendable, Equatable {
     /// Finds the registrations with the handle, returns the first one's id and deletes the others; without any, it
     /// returns `candidate`.
@@ -108,6 +108,8 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
     ///
     /// `withAccount`: whether an account of that name goes too; else there must be none.
     case removeUser(UserName?, withAccount: Bool)
+    /// Make, list, show or delete broadcast channels, which are no hub's: Apple has them (decision 40).
+    case channel(ChannelRequest)
 
     /// The new contents of a registration.
     package struct Upsert: Codable, Sendable, Equatable {
@@ -226,7 +228,7 @@ extension RegisterRequest {
     package var registration: RegistrationID? {
         switch self {
         case .upsert(let id, _), .patch(let id, _), .delete(let id): id
-        case .issue, .create, .install, .removeUser: nil
+        case .issue, .create, .install, .removeUser, .channel: nil
         }
     }
 
@@ -235,7 +237,7 @@ extension RegisterRequest {
         switch self {
         case .upsert(_, let upsert), .create(_, let upsert): upsert.onBehalf
         case .install(let installation): installation.parts.first?.upsert.onBehalf
-        case .issue, .patch, .delete, .removeUser: nil
+        case .issue, .patch, .delete, .removeUser, .channel: nil
         }
     }
 }
@@ -250,8 +252,10 @@ package enum RegisterResult: Codable, Sendable, Equatable {
     case superseded
     /// The id was deleted on purpose, or the hub reports it as gone.
     case gone
-    /// The id belongs to another user; for a deletion, also if it does not exist.
+    /// The id belongs to another user; for a deletion, also if it does not exist. Of a channel: there is none.
     case notFound
+    /// The channel that was made or shown, or a piece of the list.
+    case channels([BroadcastChannel], hasMore: Bool)
     /// The hub refused, with words for the caller.
     case refused(String)
 }

@@ -1,7 +1,7 @@
 /// The id of a broadcast channel of APNs, which Apple makes: Base64, of a length that it does not say.
 ///
 /// A channel is no device: nobody registers it, and it takes updates of Live Activities alone.
-package struct APNsChannelID: Sendable, Hashable, CustomStringConvertible {
+package struct APNsChannelID: Sendable, Hashable, Codable, CustomStringConvertible {
     /// As Apple writes it.
     package let text: String
 
@@ -24,6 +24,15 @@ package struct APNsChannelID: Sendable, Hashable, CustomStringConvertible {
             )
         }
         self.text = text
+    }
+
+    package init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.text)
     }
 
     package var description: String { self.text }

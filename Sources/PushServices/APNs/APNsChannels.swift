@@ -18,26 +18,26 @@ import Foundation
 /// Apple's rules: "Sending channel management requests to APNs". Each call is made once: a creation that is repeated could make
 /// a second channel.
 package final class APNsChannels: Sendable {
-    /// What a channel keeps for devices that are off; fixed when it is made.
-    package enum Storage: Int, Sendable, CaseIterable {
-        /// Nothing: Apple allows more pushes then.
-        case none = 0
-        /// The latest push, for at most 8 hours.
-        case latest = 1
-
-        /// As the command line and its output have it.
-        package var name: String {
-            switch self {
-            case .none: "none"
-            case .latest: "latest"
-            }
-        }
-    }
-
-    /// Why a call did not succeed, in words for the operator.
+    /// Why a call did not succeed, in words for whoever asked.
     package struct Fault: Error, Sendable, Equatable, CustomStringConvertible {
+        /// What its caller may do about it.
+        package enum Kind: Sendable, Equatable {
+            /// It can be made again, after the wait that Apple asks for.
+            case unavailable(after: Duration?)
+            /// Nothing was done, nor will it be.
+            case refused
+            /// The bundle id has no such channel.
+            case notFound
+            /// A channel may have been made: another call could make a second one.
+            case unknown
+        }
+
+        package let kind: Kind
         package let description: String
     }
+
+    /// What to do after a creation whose answer is lost.
+    package static let mayBeMade = "the channel may have been made: the list of channels has all that there are"
 
     /// The bodies of all answers.
     private struct Body: Decodable {
@@ -55,6 +55,8 @@ package final class APNsChannels: Sendable {
     /// Ten times what 10,000 ids take that are as long as those of today.
     private static let maximumAnswer = 4 << 20
 
+    /// All files that it was made from.
+    let files: [CredentialFile]
     private let client: HTTPClient
     /// nil = the connection shows a certificate.
     private let token: APNsProviderToken?
@@ -72,14 +74,16 @@ package final class APNsChannels: Sendable {
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             logger: Logger(label: "pushline.channels") { _ in SwiftLogNoOpLogHandler() }
         )
-        var configuration = HTTPClient.Configuration.outgoing(
-            trustFile: try parts.trust(app.trustFile, setting: "apns.trust_file")?.path
-        )
+        let trust = try parts.trust(app.trustFile, setting: "apns.trust_file")
+        var configuration = HTTPClient.Configuration.outgoing(trustFile: trust?.path)
         // Apple speaks HTTP/2 alone.
         configuration.httpVersion = .automatic
+        configuration.timeout.read = Self.timeout
+        let files: [CredentialFile]
         switch app.authentication {
         case .token(let declared):
-            let (_, pem) = try CredentialFile.read(declared.keyFile, setting: "apns.key_file")
+            let (file, pem) = try CredentialFile.read(declared.keyFile, setting: "apns.key_file")
+            files = [file]
             self.token = try APNsProviderToken(pem: pem, keyID: declared.keyID, teamID: declared.teamID)
         case .certificate(let declared):
             let certificate = try ProviderCertificate(declared)
@@ -88,7 +92,9 @@ package final class APNsChannels: Sendable {
             certificate.show(in: &tls)
             configuration.tlsConfiguration = tls
             self.token = nil
+            files = certificate.files
         }
+        self.files = files + [trust].compactMap { $0 }
         let endpoint = try Self.endpoint(of: app)
         self.host = endpoint.host
         self.address = "https://\(endpoint.authority)/1/apps/\(app.topic)/"
@@ -121,15 +127,17 @@ package final class APNsChannels: Sendable {
     ///
     /// - Parameter storage: What it keeps.
     /// - Returns: Its id.
-    /// - Throws: ``Fault``; without an answer the channel may have been made.
-    package func create(_ storage: Storage) async throws(Fault) -> APNsChannelID {
+    /// - Throws: ``Fault``.
+    package func create(_ storage: BroadcastChannel.Storage) async throws(Fault) -> APNsChannelID {
         let body = JSONValue.members([
-            "message-storage-policy": .integer(storage.rawValue), "push-type": .string("LiveActivity"),
+            "message-storage-policy": .integer(Self.policies.firstIndex(of: storage) ?? 0),
+            "push-type": .string("LiveActivity"),
         ])
         let answer = try await self.call(.POST, "channels", body: body, expecting: .created)
         guard let id = answer.headers.first(name: "apns-channel-id").flatMap({ try? APNsChannelID($0) }) else {
             throw Fault(
-                description: "\(self.host) made a channel and did not say its id: pushline channels list shows it"
+                kind: .unknown,
+                description: "\(self.host) made a channel and did not say its id: the list of channels has it"
             )
         }
         return id
@@ -144,11 +152,16 @@ package final class APNsChannels: Sendable {
     }
 
     /// What a channel keeps.
-    package func storage(of channel: APNsChannelID) async throws(Fault) -> Storage {
+    package func storage(of channel: APNsChannelID) async throws(Fault) -> BroadcastChannel.Storage {
         let answer = try await self.call(.GET, "channels", channel: channel, expecting: .ok)
-        guard let storage = answer.body?.storage.flatMap(Storage.init(rawValue:)) else { throw self.unreadable() }
-        return storage
+        guard let policy = answer.body?.storage, Self.policies.indices.contains(policy) else {
+            throw self.unreadable()
+        }
+        return Self.policies[policy]
     }
+
+    /// By Apple's numbers for them.
+    private static let policies: [BroadcastChannel.Storage] = [.nothing, .latest]
 
     /// Removes a channel for good: its id is never given again.
     package func delete(_ channel: APNsChannelID) async throws(Fault) {
@@ -156,7 +169,7 @@ package final class APNsChannels: Sendable {
     }
 
     private func unreadable() -> Fault {
-        Fault(description: "\(self.host) answered something else than its documentation says")
+        Fault(kind: .refused, description: "\(self.host) answered something else than its documentation says")
     }
 
     private func call(
@@ -170,7 +183,7 @@ package final class APNsChannels: Sendable {
         request.method = method
         if let token = self.token {
             do { request.headers.add(name: "authorization", value: "bearer \(try token.token().text)") } catch {
-                throw Fault(description: "the provider token cannot be signed")
+                throw Fault(kind: .refused, description: "the provider token cannot be signed")
             }
         }
         if let channel { request.headers.add(name: "apns-channel-id", value: channel.text) }
@@ -184,20 +197,37 @@ package final class APNsChannels: Sendable {
             answer = try await self.client.execute(request, timeout: Self.timeout)
             bytes = try await answer.body.collect(upTo: Self.maximumAnswer)
         } catch {
-            let isOpen = method != .GET && !RequestFailure.isBeforeSending(error)
-            let advice = isOpen ? "; it may have been done all the same: pushline channels list says" : ""
-            throw Fault(description: "\(self.host): \(ForeignText.word("\(error)"))\(advice)")
+            let isLost = method == .POST && !RequestFailure.isBeforeSending(error)
+            throw Fault(
+                kind: isLost ? .unknown : .unavailable(after: nil),
+                description: "\(self.host): \(ForeignText.word("\(error)"))\(isLost ? "; \(Self.mayBeMade)" : "")"
+            )
         }
         // Some have none.
         let read = try? JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
-        guard answer.status == status else { throw self.refusal(answer, read?.reason) }
+        guard answer.status == status else { throw self.refusal(answer, read?.reason, of: method) }
         return (answer.headers, read)
     }
 
-    private func refusal(_ answer: HTTPClientResponse, _ word: String?) -> Fault {
+    private func refusal(_ answer: HTTPClientResponse, _ word: String?, of method: HTTPMethod) -> Fault {
         let reason = word.map(ForeignText.word) ?? "without a reason"
         let request = answer.headers.first(name: "apns-request-id").map { "; request \(ForeignText.word($0))" } ?? ""
-        let advice = APNsAnswers.advice(on: reason).map { ": \($0)" } ?? ""
-        return Fault(description: "\(self.host) answered \(answer.status.code) \(reason)\(advice)\(request)")
+        let kind = Self.kind(of: answer, reason, method)
+        let advice = kind == .unknown ? "; \(Self.mayBeMade)" : APNsAnswers.advice(on: reason).map { ": \($0)" } ?? ""
+        return Fault(
+            kind: kind,
+            description: "\(self.host) answered \(answer.status.code) \(reason)\(advice)\(request)"
+        )
+    }
+
+    private static func kind(of answer: HTTPClientResponse, _ reason: String, _ method: HTTPMethod) -> Fault.Kind {
+        let wait = answer.headers.first(name: "retry-after").flatMap { RetryAfter.parse($0) }
+        return switch answer.status.code {
+        case 429, 503: .unavailable(after: wait)
+        case 200..<300 where method == .POST: .unknown
+        case 500...: method == .POST ? .unknown : .unavailable(after: wait)
+        case 400 where ["ChannelNotRegistered", "BadChannelId"].contains(reason): .notFound
+        default: .refused
+        }
     }
 }

@@ -1,12 +1,14 @@
 import ArgumentParser
-import PushModel
-import PushServices
+import Foundation
+import PushlineClient
+
+import struct PushModel.APNsChannelID
 
 /// `pushline channels`.
 struct ChannelsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "channels",
-        abstract: "Create, list, show or delete broadcast channels at Apple, with the app's credentials on this host.",
+        abstract: "Create, list, show or delete broadcast channels at Apple.",
         discussion: """
             Live Activities listen to a channel (iOS 18 and later); one push to it reaches them all:
             pushline send --channel ID --activity update --state '{"gate": 8}', or to.channel in POST /api/sends. Apple has the channels, Pushline \
@@ -15,45 +17,24 @@ struct ChannelsCommand: AsyncParsableCommand {
         subcommands: [Create.self, List.self, Show.self, Delete.self]
     )
 
-    /// Whose channels, and at which of Apple's services.
+    /// The server, and which of the app's channels.
     struct Owner: ParsableArguments {
-        @OptionGroup var host: HostOptions
-        @OptionGroup var app: AppOption
+        @OptionGroup var server: ServerOptions
 
         @Option(help: "Which of the app's credentials at APNs. Default: the default one.")
         var credential: String?
-
-        /// Calls Apple.
-        ///
-        /// - Parameter work: The calls.
-        /// - Returns: The work's result.
-        /// - Throws: ``CommandFailure`` with what is wrong.
-        func withChannels<Value: Sendable>(
-            _ work: (APNsChannels) async throws(APNsChannels.Fault) -> Value
-        ) async throws -> Value {
-            let (app, spec) = try await self.host.withStore { store in try await self.app.declared(in: store) }
-            let channels: APNsChannels
-            do {
-                let name = try spec.credential(self.credential, of: .apns)
-                guard let declared = spec.credentials[.apns, name] as? AppSpec.APNs else {
-                    throw CommandFailure.failed("\(app): \(PushService.apns.noCredentialsReason(name))")
-                }
-                channels = try APNsChannels(declared)
-            } catch let error as InvalidValue {
-                throw CommandFailure.usage("--credential: \(error.reason)")
-            } catch let error as SenderError {
-                throw CommandFailure.failed("\(app): \(error.message)")
-            }
-            let result: Result<Value, APNsChannels.Fault>
-            do { result = .success(try await work(channels)) } catch { result = .failure(error) }
-            await channels.close()
-            do { return try result.get() } catch { throw CommandFailure.failed("\(app): \(error)") }
-        }
     }
 
-    /// Reads the argument of a command about one channel.
-    static func id(_ text: String) throws -> APNsChannelID {
-        do { return try APNsChannelID(text) } catch { throw ValidationError("A channel \(error.reason).") }
+    /// A channel that a command is about.
+    struct Named: ParsableArguments {
+        @Argument(help: "The channel's id.")
+        var id: String
+
+        func validate() throws {
+            guard (try? APNsChannelID(self.id)) != nil else {
+                throw ValidationError("ID must be the id of a broadcast channel as Apple gives it: Base64.")
+            }
+        }
     }
 
     struct Create: AsyncParsableCommand {
@@ -68,34 +49,47 @@ struct ChannelsCommand: AsyncParsableCommand {
         @Option(
             help:
                 "What Apple keeps for devices that are off: none (which allows more pushes), or latest, the last push with a ttl, for at most 8 hours. It cannot be changed.",
-            completion: .list(APNsChannels.Storage.allCases.map(\.name))
+            completion: KnownValues.channelStorage
         )
-        var storage = APNsChannels.Storage.none.name
+        var storage = BroadcastChannel.Storage.nothing.rawValue
+
+        @Option(
+            help: "A key under which the same command can be repeated without a second channel. Default: a new one."
+        )
+        var idempotencyKey: String?
 
         func validate() throws {
-            try KnownValues.check(self.storage, "--storage", APNsChannels.Storage.allCases.map(\.name))
+            try KnownValues.check(self.storage, "--storage", KnownValues.channelStorageNames)
         }
 
         func run() async throws {
-            let storage = APNsChannels.Storage.allCases.first { $0.name == self.storage } ?? .none
-            let id = try await self.owner.withChannels { channels throws(APNsChannels.Fault) in
-                try await channels.create(storage)
-            }
-            let output = JSONValue.members(["id": .string(id.text), "storage": .string(storage.name)])
-            self.owner.host.show(output) { [id.text] }
+            let channel = try await self.owner.server.client().createChannel(
+                storage: BroadcastChannel.Storage(rawValue: self.storage) ?? .nothing,
+                credential: self.owner.credential,
+                idempotencyKey: self.idempotencyKey ?? UUID().uuidString
+            )
+            try self.owner.server.show(channel) { [Console.safe(channel.id)] }
         }
     }
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List the ids of all channels of the bundle id.")
+        static let configuration = CommandConfiguration(abstract: "List the ids of the bundle id's channels.")
 
         @OptionGroup var owner: Owner
 
+        @Option(help: "Maximum number to list.")
+        var limit = 10_000
+
+        func validate() throws {
+            guard self.limit > 0 else { throw ValidationError("--limit must be at least 1.") }
+        }
+
         func run() async throws {
-            let ids = try await self.owner.withChannels { channels throws(APNsChannels.Fault) in
-                try await channels.all()
+            let client = try self.owner.server.client()
+            let found = try await Pages.collect(self.limit) { limit, cursor in
+                try await client.channels(credential: self.owner.credential, limit: limit, cursor: cursor)
             }
-            self.owner.host.show(.array(ids.map { .members(["id": .string($0.text)]) })) { ids.map(\.text) }
+            try self.owner.server.show(found) { found.map { Console.safe($0.id) } }
         }
     }
 
@@ -103,19 +97,14 @@ struct ChannelsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Show what a channel keeps.")
 
         @OptionGroup var owner: Owner
-
-        @Argument(help: "The channel's id.")
-        var id: String
-
-        func validate() throws { _ = try ChannelsCommand.id(self.id) }
+        @OptionGroup var named: Named
 
         func run() async throws {
-            let id = try ChannelsCommand.id(self.id)
-            let storage = try await self.owner.withChannels { channels throws(APNsChannels.Fault) in
-                try await channels.storage(of: id)
+            let client = try self.owner.server.client()
+            let channel = try await client.channel(self.named.id, credential: self.owner.credential)
+            try self.owner.server.show(channel) {
+                ["\(Console.safe(channel.id)): storage \(channel.storage?.rawValue ?? "unknown")"]
             }
-            let output = JSONValue.members(["id": .string(id.text), "storage": .string(storage.name)])
-            self.owner.host.show(output) { ["\(id): storage \(storage.name)"] }
         }
     }
 
@@ -125,16 +114,12 @@ struct ChannelsCommand: AsyncParsableCommand {
         )
 
         @OptionGroup var owner: Owner
-
-        @Argument(help: "The channel's id.")
-        var id: String
-
-        func validate() throws { _ = try ChannelsCommand.id(self.id) }
+        @OptionGroup var named: Named
 
         func run() async throws {
-            let id = try ChannelsCommand.id(self.id)
-            try await self.owner.withChannels { channels throws(APNsChannels.Fault) in try await channels.delete(id) }
-            self.owner.host.show(.members(["id": .string(id.text)])) { ["\(id): deleted"] }
+            let client = try self.owner.server.client()
+            try await client.deleteChannel(self.named.id, credential: self.owner.credential)
+            try self.owner.server.show(["deleted": self.named.id]) { ["\(self.named.id): deleted"] }
         }
     }
 }

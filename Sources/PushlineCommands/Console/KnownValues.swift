@@ -13,6 +13,8 @@ enum KnownValues {
     static let jobStates = CompletionKind.list(Self.jobStateNames)
     static let registrationStateNames = Registration.State.allCases.map(\.rawValue)
     static let registrationStates = CompletionKind.list(Self.registrationStateNames)
+    static let channelStorageNames = BroadcastChannel.Storage.allCases.map(\.rawValue)
+    static let channelStorage = CompletionKind.list(Self.channelStorageNames)
     static let queues = CompletionKind.list(WorkQueue.allCases.map(\.description))
     static let accountRoles = CompletionKind.list(Role.allCases.map(\.rawValue))
     static let keyRoles = CompletionKind.list(Role.allCases.filter { $0 != .user }.map(\.rawValue))

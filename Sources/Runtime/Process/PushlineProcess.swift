@@ -86,16 +86,7 @@ struct PushlineProcess {
                 + (try await APIServer(configuration: self.configuration, parts: parts).services())
         case .hub: try HubProcess(configuration: self.configuration, parts: parts).services()
         case .registerWorker:
-            [
-                self.admin(parts, port: self.configuration.workers.registerPort, key: "register_port"),
-                RegisterWorker(
-                    hubs: parts.hubs,
-                    store: parts.store,
-                    apps: parts.apps,
-                    broker: parts.broker,
-                    logger: parts.logger
-                ),
-            ]
+            self.registration(parts, channels: APNsChannelClients())
         case .sendWorker:
             [
                 self.admin(parts, port: self.configuration.workers.sendPort, key: "send_port"),
@@ -114,6 +105,21 @@ struct PushlineProcess {
         case .deliveryWorker:
             self.delivery(parts)
         }
+    }
+
+    private func registration(_ parts: Parts, channels: APNsChannelClients) -> [any Service] {
+        [
+            self.admin(parts, port: self.configuration.workers.registerPort, key: "register_port"),
+            channels,
+            RegisterWorker(
+                hubs: parts.hubs,
+                channels: channels,
+                store: parts.store,
+                apps: parts.apps,
+                broker: parts.broker,
+                logger: parts.logger
+            ),
+        ]
     }
 
     private func delivery(_ parts: Parts) -> [any Service] {

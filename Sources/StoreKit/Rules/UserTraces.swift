@@ -30,8 +30,10 @@ package struct UserTraces: Sendable {
     /// - Returns: Whose device it is about; nil where it names nobody.
     package static func subject(of request: RegisterRequest, askedBy asker: UserName?) -> UserName? {
         if let onBehalf = request.onBehalf { return onBehalf.user }
-        if case .removeUser = request { return nil }
-        return asker
+        switch request {
+        case .removeUser, .channel: return nil
+        default: return asker
+        }
     }
 
     /// Whether a change is on the user's behalf, or asks for the user's removal.

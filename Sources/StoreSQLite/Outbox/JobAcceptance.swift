@@ -322,7 +322,7 @@ extension Job.Work {
         case .send(let request): request.platforms.reduce(0) { $0 | $1.bit }
         case .register(.upsert(_, let upsert)), .register(.create(_, let upsert)): upsert.pns.bit
         case .register(.install(let installation)): installation.parts.reduce(0) { $0 | $1.upsert.pns.bit }
-        case .register(.issue), .register(.patch), .register(.delete), .register(.removeUser): 0
+        case .register(.issue), .register(.patch), .register(.delete), .register(.removeUser), .register(.channel): 0
         }
     }
 }

@@ -260,7 +260,7 @@ struct RegistrationImport {
         case .done: return result
         case .refused(let reason): return .refused(reason)
         case .gone: return .gone
-        case .superseded, .issued, .notFound: return .superseded
+        case .superseded, .issued, .notFound, .channels: return .superseded
         }
     }
 

@@ -48,6 +48,7 @@ extension SQLiteStore: RegistrationStore {
                 return try context.applyOnce(sequence) { try change.install(installation) }
             case .patch(let id, let patch): return try context.applyOnce(sequence) { try change.patch(id, patch) }
             case .removeUser: throw StoreError(.corrupt, "a removal is done in parts")
+            case .channel: throw StoreError(.corrupt, "channels are Apple's, and no registrations")
             }
         }
     }

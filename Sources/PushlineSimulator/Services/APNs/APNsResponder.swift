@@ -68,13 +68,28 @@ struct APNsResponder: Responder {
         }
     }
 
-    /// These requests are no pushes: they are neither recorded nor counted, and no fault hits them.
+    /// These requests are no pushes: they are neither recorded nor counted.
+    ///
+    /// Only faults hit them whose token is `channels`: an answer, silence, or an answer that is lost.
     private func manage(_ request: InboundRequest, on connection: ConnectionMemory, now: Double) -> Reaction {
         let id = Self.requestID(of: request)
         let rules = ChannelRules(apns: self.rules)
+        let fault = self.core.state.withLockedValue {
+            $0.takeFault(for: .apns, token: ChannelRules.faultToken, at: .channels).first?.action
+        }
+        switch fault {
+        case .answer(let wanted, let given, _, let retryAfter):
+            let status = given ?? wanted.flatMap { FaultAnswers.status(of: $0, for: .apns) } ?? 503
+            var answer = Self.rejection(status, wanted ?? FaultAnswers.reason(of: status, for: .apns), id)
+            if let retryAfter { answer.add("retry-after", FaultAnswers.text(of: retryAfter)) }
+            return Reaction(.answer(answer))
+        case .silence: return Reaction(.silence)
+        default: break
+        }
         let result = self.core.state.withLockedValue {
             rules.manage(request, on: connection, channels: &$0.channels, now: now)
         }
+        if fault == .swallow { return Reaction(.reset) }
         switch result {
         case .success(var answer):
             answer.add(id.0, id.1)

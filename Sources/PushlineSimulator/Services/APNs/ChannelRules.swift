@@ -9,6 +9,8 @@ import PushModel
 struct ChannelRules {
     static let managementPrefix = "/1/apps/"
     static let broadcastPrefix = "/4/broadcasts/apps/"
+    /// The token of a fault that hits the management of channels, which is about no device.
+    static let faultToken = "channels"
     private static let maximumPayload = 5120
 
     var apns: APNsRules

@@ -1,0 +1,39 @@
+/// A broadcast channel of APNs.
+package struct BroadcastChannel: Codable, Sendable, Equatable {
+    /// What a channel keeps for devices that are off; fixed when it is made.
+    package enum Storage: String, Codable, Sendable, CaseIterable {
+        /// Nothing: Apple allows more pushes then.
+        case nothing = "none"
+        /// The latest push, for at most 8 hours.
+        case latest
+    }
+
+    package let id: APNsChannelID
+    /// nil = Apple was not asked.
+    package let storage: Storage?
+
+    package init(id: APNsChannelID, storage: Storage? = nil) {
+        self.id = id
+        self.storage = storage
+    }
+}
+
+/// What is to be done with the broadcast channels of an app's bundle id at Apple, as a register job carries it.
+package struct ChannelRequest: Codable, Sendable, Equatable {
+    package enum Action: Codable, Sendable, Equatable {
+        case create(BroadcastChannel.Storage)
+        /// The next ids, in their own order.
+        case list(after: APNsChannelID?, limit: Int)
+        case show(APNsChannelID)
+        case delete(APNsChannelID)
+    }
+
+    package let action: Action
+    /// Which of the app's credentials at APNs; nil = the default one.
+    package let credential: CredentialName?
+
+    package init(_ action: Action, credential: CredentialName = .default) {
+        self.action = action
+        self.credential = credential.named
+    }
+}
