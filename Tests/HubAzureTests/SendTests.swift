@@ -203,7 +203,7 @@ struct SendTests {
             try #expect(scripted.request.target == "/shop/messages/\(Self.id)?api-version=2020-06")
             #expect(told.state == .completed && told.state.isFinal)
             #expect(told.enqueued?.iso8601 == "2026-11-24T08:00:00.123Z")
-            #expect(told.platforms.contains(.apple) && told.platforms.contains(.fcmV1))
+            #expect(told.platforms == [.apple, .windows, .fcmV1] && told.isForTemplates)
             #expect(told.errorDetails == "https://blob/x")
             let counts = told.counts.map { ($0.platform, $0.outcomes) }
             #expect(counts.map(\.0) == [.apple, .fcmV1])

@@ -160,6 +160,26 @@ struct NotificationHubContract {
         }
     }
 
+    @Test(arguments: AnyHub.Kind.allCases) func aReportTellsOfTheSend(_ kind: AnyHub.Kind) async throws {
+        try await AnyHub.run(kind) { hub in
+            let expression = try TagExpression(parsing: "a && b", .folded)
+            let send = HubSend(app: .default, try Self.native(), to: .expression(expression))
+            let taken = try await Self.taken(send, by: hub)
+            let report = try #require(try await Self.report(taken.job, of: hub))
+            guard case .tags(let tags) = taken.send.audience else {
+                Issue.record("it is for \(taken.send.audience)")
+                return
+            }
+            #expect(report.accepted == taken.job.accepted && report.started == nil && report.ended == nil)
+            #expect(report.body == #"{"aps":{"alert":"x"}}"# && report.tags == tags.description)
+            #expect(report.services == [.apns] && !report.isForTemplates && report.counts.isEmpty)
+            _ = try await hub.store.cancel(taken.job.id, app: .default)
+            let ended = try #require(try await Self.report(taken.job, of: hub))
+            let finished = try await hub.store.job(taken.job.id, app: .default)?.finished
+            #expect(ended.ended == finished && finished != nil)
+        }
+    }
+
     @Test(arguments: AnyHub.Kind.allCases) func ofWhatItDidNotTakeAHubSaysNothing(_ kind: AnyHub.Kind) async throws {
         try await AnyHub.run(kind) { hub in
             for id in ["\(JobID.make())", "nothing"] {

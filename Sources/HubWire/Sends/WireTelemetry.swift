@@ -101,7 +101,13 @@ extension WireTelemetry {
         self.tags = text("Tags")
         self.errorDetails = text("PnsErrorDetailsUri")
         for name in (text("TargetPlatforms") ?? "").split(separator: ",") {
-            guard let platform = WirePlatform(format: String(name.trimming())) else { continue }
+            // Some documents have a blank in `windows template`.
+            var format = name.lowercased().filter { !$0.isWhitespace }
+            if format.hasSuffix(WireNames.templateFormat) {
+                self.isForTemplates = true
+                format.removeLast(WireNames.templateFormat.count)
+            }
+            guard let platform = WirePlatform(format: format) else { continue }
             if !self.platforms.contains(platform) { self.platforms.append(platform) }
         }
         for platform in Self.order {
