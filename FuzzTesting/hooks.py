@@ -83,10 +83,14 @@ def with_moment(value, name):
 
 
 def without_platforms(body):
-    """Forms alone go where they are for: that `platforms` names no other service, the document says in words, for readers of schemas give up."""
+    """Forms alone, and a badge or raw text of WNS alone, go where they are for: that `platforms` names no other service, the document says in
+    words, for readers of schemas give up."""
     shown = ("title", "body", "titleLocKey", "bodyLocKey", "badge")
     is_message = any(body.get(name) is not None for name in shown) or body.get("data")
-    if is_message or not isinstance(body.get("native"), dict) or not isinstance(body.get("platforms"), list):
+    own = body.get("wns")
+    is_whole = isinstance(own, dict) and any(own.get(name) is not None for name in ("badge", "raw"))
+    is_known = is_whole or isinstance(body.get("native"), dict)
+    if is_message or not is_known or not isinstance(body.get("platforms"), list):
         return body
     return {name: value for name, value in body.items() if name != "platforms"}
 

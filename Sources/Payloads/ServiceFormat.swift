@@ -19,8 +19,12 @@ package struct ServiceFormat: Sendable {
     package let reservedNames: String?
     /// Writes a content.
     let write: @Sendable (Content, PayloadFormatter.Options) throws(InvalidValue) -> PayloadFormatter.Measured
-    /// The headers of a push, but for the credentials and the device's own, as the app's declaration has it.
-    package let headers: @Sendable (PushHeaders, AppSpec) -> [NativePayload.Header]
+    /// Why a member of a message that has a place there does not get there with that message; nil = it does.
+    let reasonToDrop: @Sendable (String, Content.Message) -> String?
+    /// Whether a push can replace another that has the send's collapse key.
+    package let hasCollapse: Bool
+    /// The headers of a push, but for the authorization and the device's own; without the app's credentials they have no topic.
+    package let headers: @Sendable (PushHeaders, (any ServiceCredentials)?) -> [NativePayload.Header]
     /// The form that a send may give in place of the message.
     package let form: NativeForm
 }

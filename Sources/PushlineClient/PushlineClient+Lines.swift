@@ -14,6 +14,8 @@ public struct SentLine: Sendable, Equatable, Codable {
     public let member: String?
     /// Why it was refused.
     public let detail: String?
+    /// Of an accepted line, the members that no service of the send takes; nil = none.
+    public let warnings: [NotificationPreview.Fault]?
 
     /// Whether it is accepted and durable.
     public var isAccepted: Bool { self.status == 202 }

@@ -72,7 +72,8 @@ import Testing
 
     private static var wns: PushNotification.WNS {
         var own = PushNotification.WNS()
-        (own.scenario, own.silent, own.tag, own.priority, own.ttl) = (.incomingCall, true, "t", 2, 60)
+        (own.scenario, own.sound, own.tag) = (.incomingCall, "ms-appx:///a.wav", "t")
+        (own.priority, own.ttl) = (2, 60)
         return own
     }
 
@@ -94,7 +95,8 @@ import Testing
         }
         return [
             ("interruptionLevel", message { $0.interruptionLevel = .timeSensitive }),
-            ("apns.silent", message { $0.apns?.silent = true }), ("wns.tile", message { $0.wns?.tile = true }),
+            ("apns.silent", message { $0.apns?.silent = true }),
+            ("wns.silent", message { $0.wns?.silent = true }), ("wns.tile", message { $0.wns?.tile = true }),
             ("wns.badge", message { $0.wns?.badge = .number(7) }), ("wns.raw", message { $0.wns?.raw = "r" }),
         ]
     }()

@@ -27,6 +27,22 @@ import Testing
         return #"{"pns":"\#(pns)","handle":"\#(handle)"\#(credential)}"#
     }
 
+    /// Its topic is that of the credential, so a service is there once for each.
+    @Test func aPreviewHasTheTopicOfEachCredential() async throws {
+        try await Harness.run(Self.options) { api async throws in
+            let watches = Self.body(#""watch""#, handle: "00fe") + "," + Self.body(#""watch""#, handle: "00fd")
+            let body = #"{"to":{"handles":[\#(Self.body(nil)),\#(watches)]},"body":"b"}"#
+            let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: body)
+            let services = try #require(answer.json["services"]?.elements, "\(answer.text)")
+            #expect(services.compactMap { $0["pns"]?.text } == ["apns", "apns"])
+            #expect(services.map { $0["credential"]?.text } == [nil, "watch"])
+            let topics = services.map { $0["headers"]?["apns-topic"]?.text }
+            #expect(topics == ["com.example.app", "com.example.app.watch"], "\(answer.text)")
+            #expect(services.compactMap { $0["payload"]?["aps"]?["alert"]?.text } == ["b", "b"])
+            #expect(services.compactMap { $0["errors"] }.isEmpty)
+        }
+    }
+
     private static func bring(_ lines: String, to api: Harness, as caller: Harness.As) async throws -> Harness.Answer {
         let headers = ["Content-Type": "application/x-ndjson"]
         return try await api.call(.post, "\(Self.path)/import", as: caller, body: lines, headers: headers)

@@ -49,6 +49,49 @@ import Yams
         }
     }
 
+    @Test(arguments: [
+        (#""title":"t","data":{"k":"v"},"wns":{"raw":"x"}"#, ["title", "data"]),
+        (#""body":"b","link":"shop:x","wns":{"tile":true}"#, ["link"]), (#""body":"b","collapse":"c""#, ["collapse"]),
+        (#""body":"b","wns":{"tag":"a"}"#, ["wns.tag"]), (#""badge":7"#, []), (#""badge":7,"title":"t""#, ["badge"]),
+        (#""titleLocKey":"t","titleLocArgs":["a"]"#, ["titleLocArgs"]), (#""body":"b","sound":"x""#, ["sound"]),
+    ])
+    func whatWindowsAloneDoesNotGetIsAWarning(_ members: String, _ names: [String]) async throws {
+        try await Harness.run(NativeSendTests.options) { api async throws in
+            let answer = try await api.call(
+                .post,
+                "/api/sends",
+                as: .user("desk"),
+                body: Self.send(members + #","platforms":["wns"]"#)
+            )
+            #expect(answer.status == 202, "\(answer.text)")
+            let warnings = answer.json["warnings"]?.elements.compactMap { $0["member"]?.text } ?? []
+            #expect(warnings == names, "\(answer.text)")
+            let all = try await api.call(
+                .post,
+                "/api/sends",
+                as: .user("desk"),
+                body: Self.send(members + #","platforms":["wns","apns"]"#)
+            )
+            let ofOneService = names.filter { $0.hasPrefix("wns.") }
+            #expect(all.json["warnings"]?.elements.compactMap { $0["member"]?.text } ?? [] == ofOneService)
+        }
+    }
+
+    @Test(arguments: [
+        (#""wns":{"badge":7}"#, ["wns"]), (#""wns":{"raw":"x"},"platforms":["wns"]"#, ["wns"]),
+        (#""wns":{"raw":"x"},"native":{"apns":{"payload":{"aps":{}}}}"#, ["apns", "wns"]),
+    ])
+    func whatStandsForAMessageGoesToItsServiceAlone(_ members: String, _ services: [String]) async throws {
+        try await Harness.run(NativeSendTests.options) { api async throws in
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: Self.send(members))
+            #expect(answer.status == 202 && answer.json["warnings"] == nil, "\(answer.text)")
+            #expect(answer.json["platforms"]?.elements.compactMap(\.text) == services, "\(answer.text)")
+            let body = try StrictMembers(JSONReader.read(Array(Self.send(members).utf8)), known: SendBody.members)
+            let named = try SendTarget(body, NativeSendTests.options.spec).platforms
+            #expect(try SendContent.platforms(body, named: named).map(\.rawValue) == services)
+        }
+    }
+
     @Test(
         arguments: [
             (#""title":"t","subtitel":"x""#, "subtitel"), (#""title":"t","fcm":{"chanel":"x"}"#, "fcm.chanel"),
@@ -56,7 +99,9 @@ import Yams
             (#""title":"t","wns":{"raw":"x","badge":1}"#, "wns.raw"),
             (#""title":"t","web":{"renotify":true}"#, "web.renotify"),
             (#""title":"t","link":"https://a/","data":{"link":"x"}"#, "data.link"),
-            (#""titleLocKey":"t","platforms":["wns"]"#, "body"),
+            (#""titleLocKey":"t","platforms":["web"]"#, "body"), (#""wns":{"tile":true}"#, "body"),
+            (#""wns":{"raw":"x"},"platforms":["wns","apns"]"#, "platforms"), (#""wns":{"badge":null}"#, "body"),
+            (#""title":"t","wns":{"sound":"ding.caf"}"#, "wns.sound"),
             (#""native":{"apns":{"payload":{"aps":{}}}},"sound":"x""#, "sound"),
             (#""title":"t","apns":{"payload":{}}"#, "apns.payload"),
         ]

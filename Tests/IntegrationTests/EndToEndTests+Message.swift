@@ -116,6 +116,21 @@ extension EndToEndTests {
         }
     }
 
+    /// What WNS takes in place of a toast needs no text: a badge of a silent message, and a text for the app, which goes nowhere else.
+    @Test func windowsGetsABadgeOrATextAlone() async throws {
+        let badge = try await self.deliver([("badge-alone", [.init("badge", .integer(7))])])[0]
+        let shown = try self.arrived(badge, at: .wns)
+        #expect(shown.contains("x-wns-type: wns/badge") && shown.hasSuffix("\n<badge value=\"7\"/>"), "\(shown)")
+
+        let devices = try await self.register(["raw-alone"])[0]
+        let begins = Date()
+        let job = try await self.send(#"{"to":{"user":"raw-alone"},"wns":{"raw":"wake up"}}"#)
+        let totals = try await self.installation.finished(job).totals
+        #expect(totals.targets == 1 && totals.accepted == 1)
+        let raw = try self.arrived(Sent(devices: devices, begins: begins), at: .wns)
+        #expect(raw.contains("x-wns-type: wns/raw") && raw.hasSuffix("\nwake up"), "\(raw)")
+    }
+
     /// A message of all members that can stand together: the preview shows each service's push, and a dry run makes the same one.
     @Test func theWholeMessageIsThePreviewed() async throws {
         let installation = try self.installation

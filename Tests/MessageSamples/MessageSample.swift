@@ -5,11 +5,11 @@ package struct MessageSample: Sendable {
     /// Its path in a send.
     package let name: String
     package let value: JSONValue
-    /// The members without which it is refused.
+    /// The members without which it is refused, or dropped.
     package let needs: [String]
     /// By service, what must be in the push: parts of its body, or headers as `name: value` with the name in lower case.
     ///
-    /// A service that is not here gets the same as without the member. Times are so many seconds from the beginning of the send.
+    /// A service that is not here gets the same as without the member, beside a body. Times are so many seconds from the beginning of the send.
     package let arrives: [PushService: [String]]
 
     private init(
@@ -44,7 +44,7 @@ package struct MessageSample: Sendable {
 
     /// The members that all others can stand beside: each of these replaces or excludes another.
     package static let together = Self.all.filter {
-        !["interruptionLevel", "apns.silent", "wns.tile", "wns.badge", "wns.raw"].contains($0.name)
+        !["interruptionLevel", "apns.silent", "wns.silent", "wns.tile", "wns.badge", "wns.raw"].contains($0.name)
     }
 
     private static let picture = "https://a.test/i.png"
@@ -129,7 +129,10 @@ package struct MessageSample: Sendable {
         MessageSample(
             "titleLocKey",
             .string("titleLocKey"),
-            [.apns: [#""title-loc-key":"titleLocKey""#], .fcm: [#""title_loc_key":"titleLocKey""#]]
+            [
+                .apns: [#""title-loc-key":"titleLocKey""#], .fcm: [#""title_loc_key":"titleLocKey""#],
+                .wns: ["<text>ms-resource:titleLocKey</text>"],
+            ]
         ),
         MessageSample(
             "titleLocArgs",
@@ -140,7 +143,9 @@ package struct MessageSample: Sendable {
         MessageSample(
             "subtitleLocKey",
             .string("subtitleLocKey"),
-            [.apns: [#""subtitle-loc-key":"subtitleLocKey""#]]
+            [
+                .apns: [#""subtitle-loc-key":"subtitleLocKey""#], .wns: ["<text>ms-resource:subtitleLocKey</text>"],
+            ]
         ),
         MessageSample(
             "subtitleLocArgs",
@@ -213,6 +218,11 @@ package struct MessageSample: Sendable {
 
     private static let ofWNS: [MessageSample] = [
         MessageSample("wns.scenario", .string("urgent"), [.wns: [#"<toast scenario="urgent">"#]]),
+        MessageSample(
+            "wns.sound",
+            .string("ms-winsoundevent:Notification.Mail"),
+            [.wns: [#"<audio src="ms-winsoundevent:Notification.Mail"/>"#]]
+        ),
         MessageSample("wns.silent", .bool(true), [.wns: [#"<audio silent="true"/>"#]]),
         MessageSample(
             "wns.tile",
@@ -225,7 +235,7 @@ package struct MessageSample: Sendable {
             [.wns: ["x-wns-type: wns/badge", #"<badge value="newMessage"/>"#]]
         ),
         MessageSample("wns.raw", .string("wnsraw"), [.wns: ["x-wns-type: wns/raw", "\nwnsraw"]]),
-        MessageSample("wns.tag", .string("wnstag"), [.wns: ["x-wns-tag: wnstag"]]),
+        MessageSample("wns.tag", .string("wnstag"), needs: ["wns.tile"], [.wns: ["x-wns-tag: wnstag"]]),
         MessageSample("wns.priority", .integer(2), [.wns: ["x-wns-priority: 2"]]),
         MessageSample("wns.ttl", .integer(6200), [.wns: ["x-wns-ttl: 6200", "x-wns-cache-policy: cache"]]),
     ]

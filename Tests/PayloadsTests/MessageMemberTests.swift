@@ -31,7 +31,7 @@ import Testing
             collapse: send.collapse(for: pns),
             now: now
         )
-        let written = try #require(ServiceFormat.of(pns)).headers(headers, Self.app)
+        let written = try #require(ServiceFormat.of(pns)).headers(headers, Self.app.credentials[pns])
         return written.map { "\($0.name): \($0.value)" }.joined(separator: "\n") + "\n"
             + String(decoding: payload.body, as: UTF8.self)
     }
@@ -46,15 +46,16 @@ import Testing
     {
         let member = try #require(MessageMember.named[name])
         let sample = try #require(MessageSample.named[name])
-        #expect(Set(sample.arrives.keys) == Set(member.places.keys))
-        let needed = sample.needs
-        let with = try Self.message(needed + [name])
-        let without = try Self.message(needed)
-        if case .message(let message) = with, let members = message.members { try MessageRule.check(members) }
+        let with = try Self.message(sample.needs + [name], title: nil)
+        let without = try Self.message(sample.needs, title: nil)
+        guard case .message(let message) = with, let members = message.members else { return #expect(Bool(false)) }
+        try MessageRule.check(members)
+        let taking = ServiceFormat.all.map(\.service).filter { member.isTaken(by: $0, in: message) }
+        #expect(Set(sample.arrives.keys) == Set(taking))
         for format in ServiceFormat.all {
             let pns = format.service
             let differs = try Self.sent(with, to: pns) != Self.sent(without, to: pns)
-            #expect(differs == (member.places[pns] != nil), "\(name) at \(pns)")
+            #expect(differs == taking.contains(pns), "\(name) at \(pns)")
             let warnings = MessageMember.warnings(of: with, for: [pns]).map(\.member)
             #expect(warnings.contains(name) == !differs, "\(name) at \(pns)")
         }
@@ -97,9 +98,9 @@ import Testing
             X-WNS-PRIORITY: 2
             X-WNS-TTL: 6200
             X-WNS-Cache-Policy: cache
-            X-WNS-Tag: wnstag
             <toast launch="{&quot;link&quot;:&quot;shop://sale&quot;}" scenario="urgent"><visual><binding template="ToastGeneric">\
-            <text>T</text><text>subtitle</text><text>B</text><image src="https://a.test/i.png"/></binding></visual><audio silent="true"/><actions>\
+            <text>T</text><text>subtitle</text><text>B</text><image src="https://a.test/i.png"/></binding></visual>\
+            <audio src="ms-winsoundevent:Notification.Mail"/><actions>\
             <action content="Yes" arguments="yes" imageUri="https://a.test/y.png"/></actions></toast>
             """
         ),
@@ -145,7 +146,7 @@ import Testing
         #expect(apns.contains("apns-push-type: alert") && apns.hasSuffix(#"{"aps":{"content-available":1,"badge":7}}"#))
     }
 
-    @Test func textsOfTheAppAreNoTextForServicesThatCannotLocalise() throws {
+    @Test func textsOfTheAppAreNoTextForBrowsers() throws {
         let content = try Self.message(["titleLocKey"], title: nil, body: nil)
         #expect(
             try Self.sent(content, to: .apns).hasSuffix(
@@ -155,10 +156,8 @@ import Testing
         #expect(
             try Self.sent(content, to: .fcm).hasSuffix(#"{"android":{"notification":{"title_loc_key":"titleLocKey"}}}"#)
         )
-        for pns in [PushService.wns, .web] {
-            let fault = #expect(throws: InvalidValue.self) { try Self.sent(content, to: pns) }
-            #expect(fault?.member == "body")
-        }
+        let fault = #expect(throws: InvalidValue.self) { try Self.sent(content, to: .web) }
+        #expect(fault?.member == "body")
     }
 
     @Test func onePlaceHasOneValue() throws {
@@ -215,12 +214,13 @@ import Testing
     @Test(arguments: ["wns.tile", "wns.badge", "wns.raw"])
     func whatIsNotInPlaceOfAToastIsAWarning(_ instead: String) throws {
         let alone = try Self.sent(Self.message([instead]), to: .wns)
+        let texts = instead == "wns.tile" ? [] : ["title", "body"]
         for member in MessageMember.all
         where member.places[.wns] != nil && !["wns.tile", "wns.badge", "wns.raw"].contains(member.name) {
             let with = try Self.message([instead, member.name])
             let isTaken = try Self.sent(with, to: .wns) != alone
             let warnings = MessageMember.warnings(of: with, for: [.wns]).map(\.member)
-            #expect(warnings == (isTaken ? [] : [member.name]), "\(member.name)")
+            #expect(warnings == texts + (isTaken ? [] : [member.name]), "\(member.name)")
         }
     }
 
@@ -240,6 +240,10 @@ import Testing
         ("fcm.color", ["#00ffAA"], ["00ffaa", "#00ffa", "#00ffaag", "#00ffaaa", "#00ffa\u{301}"]),
         ("fcm.analyticsLabel", ["a-b_c.d~e%"], ["", "a b", "a/b", String(repeating: "a", count: 51)]),
         ("wns.tag", ["a1"], ["", "a-1", "a1234567890123456"]),
+        (
+            "wns.sound", ["ms-winsoundevent:Notification.Looping.Alarm", "ms-appx:///Assets/a.wav"],
+            ["ms-appx:", "ding.caf", "ms-appx:///a b", "x ms-appx:///a", "https://a.test/a.wav", ""]
+        ),
         ("apns.collapse", ["a b", "x"], [" a", "a ", "", "a\nb", "é"]),
     ])
     func valuesAreWhatTheirSchemaSays(_ name: String, _ right: [String], _ wrong: [String]) throws {
@@ -278,7 +282,8 @@ import Testing
         (["wns.badge", "wns.raw"], "wns.raw"), (["web.renotify"], "web.renotify"), (["bodyLocArgs"], "bodyLocArgs"),
         (["apns.volume"], "apns.volume"), (["apns.critical", "interruptionLevel"], "interruptionLevel"),
         (["apns.critical", "apns.silent"], "apns.silent"),
-        (["wns.tile", "wns.badge"], "wns.badge"), (["wns.tile", "wns.raw"], "wns.raw"),
+        (["wns.sound", "wns.silent"], "wns.silent"), (["wns.tile", "wns.badge"], "wns.badge"),
+        (["wns.tile", "wns.raw"], "wns.raw"),
     ])
     func someCannotStandTogether(_ names: [String], _ member: String) throws {
         guard case .message(let message) = try Self.message(names) else { return }

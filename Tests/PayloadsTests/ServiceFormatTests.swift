@@ -56,7 +56,7 @@ import Testing
     @Test(arguments: PushService.inService) func itsHeadersSayTheTypeOfTheContent(pns: PushService) throws {
         let payload = try PayloadFormatter.format(Self.message, for: pns)
         let headers = PushHeaders(payload, priority: .normal, keepUntil: nil, collapse: nil)
-        let names = try #require(ServiceFormat.of(pns)).headers(headers, AppSpec()).map { $0.name.lowercased() }
+        let names = try #require(ServiceFormat.of(pns)).headers(headers, nil).map { $0.name.lowercased() }
         #expect(names.contains("content-type") && Set(names).count == names.count)
     }
 

@@ -173,7 +173,7 @@ import Testing
     @Test func previews() async throws {
         let transport = ScriptedTransport(
             .json(
-                #"{"services":[{"pns":"wns","headers":{"X-WNS-Type":"wns/raw"},"payload":"x","size":1,"limit":5000},"#
+                #"{"services":[{"pns":"wns","headers":{"X-WNS-Type":"wns/raw"},"payload":"x","size":1,"limit":5000,"credential":"shop"},"#
                     + #"{"pns":"mpns","errors":[{"reason":"retired"}]}],"warnings":[{"member":"thread","reason":"is dropped"}]}"#
             )
         )
@@ -182,6 +182,7 @@ import Testing
         #expect(preview.warnings?.map(\.member) == ["thread"])
         #expect(found.map(\.pns) == [.wns, .mpns])
         #expect(found[0].payload == .string("x") && found[0].size == 1 && found[0].errors == nil)
+        #expect(found.map(\.credential) == ["shop", nil])
         #expect(found[1].payload == nil && found[1].errors?.map(\.reason) == ["retired"])
         #expect(await transport.lines == ["POST /api/sends/preview"])
     }

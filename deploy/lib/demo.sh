@@ -107,7 +107,8 @@ demo_sends() {
     demo_send "shop to tag news" '{"to": {"tag": "news"}, "title": "News", "body": "All is well.", "data": {"page": "7"}}'
     demo_send "shop to bob and alice" '{"to": {"users": ["alice", "bob"]}, "title": "Sale", "subtitle": "Today", "body": "It begins.",
         "image": "https://shop.example/sale.png", "link": "shop://sale", "actions": [{"id": "see", "title": "See it"}], "thread": "sales",
-        "apns": {"ttl": 600}, "fcm": {"channel": "sales", "color": "#1a73e8"}, "wns": {"scenario": "reminder"}, "web": {"tag": "sale"}}'
+        "priority": "high", "ttl": 3600, "collapse": "sale", "apns": {"ttl": 600}, "fcm": {"channel": "sales", "color": "#1a73e8"},
+        "wns": {"scenario": "reminder"}, "web": {"tag": "sale"}}'
     DEMO_RICH=${DEMO_JOBS[-1]}
 }
 
@@ -159,17 +160,20 @@ demo_table() {
     done
 }
 
-# What one device of each service was handed of the send with image, link and actions; Web Push as the browser decrypts it.
+# What one device of each service was handed of the send with image, link and actions: the headers that say where, how urgent and for how
+# long, which FCM has in the message, and the body; Web Push as the browser decrypts it.
 demo_rich() {
-    local pns body
+    local pns push
     say
     say "The last send, as each service got it:"
     for pns in apns fcm wns web; do
         # A device's last push: no other send follows this one.
-        body=$(curl -fsS --max-time 10 "$SIMULATOR_URL/received?pns=$pns&limit=1000" |
-            jq -r 'map(select(.status < 300 and (.body | contains("sale.png")))) | last | .body // empty')
-        [ -n "$body" ] || die "$pns was handed nothing of job $DEMO_RICH"
-        printf '  %-5s %s\n' "$pns" "$body"
+        push=$(curl -fsS --max-time 10 "$SIMULATOR_URL/received?pns=$pns&limit=1000" |
+            jq -c 'map(select(.status < 300 and (.body | contains("sale.png")))) | last // empty')
+        [ -n "$push" ] || die "$pns was handed nothing of job $DEMO_RICH"
+        printf '  %s\n' "$pns"
+        jq -r '(.headers | to_entries[] | select(.key | test("^(apns-(topic|push-type|priority|expiration|collapse-id)|" +
+            "x-wns-(type|priority|ttl)|ttl|urgency|topic)$")) | "    \(.key): \(.value)"), "    \(.body)"' <<<"$push"
     done
 }
 

@@ -7,12 +7,14 @@ struct SendPreview {
     private let priority: Priority
     private let begins: Timestamp
     private let spec: AppSpec
-    private let services: [PushService]
+    /// Each once for each credential that its devices are known to be reached with.
+    private let services: [(pns: PushService, credential: CredentialName)]
     private let warnings: [InvalidValue]
 
     init(_ body: SendBody, begins: Timestamp, spec: AppSpec) {
         (self.send, self.priority, self.begins, self.spec) = (body.request, body.priority, begins, spec)
-        (self.services, self.warnings) = (body.services(spec), body.warnings(spec))
+        self.services = body.services(spec).flatMap { pns in body.credentials(of: pns).map { (pns, $0) } }
+        self.warnings = body.warnings(spec)
     }
 
     var json: JSONValue {
@@ -22,9 +24,10 @@ struct SendPreview {
         ])
     }
 
-    private func preview(_ pns: PushService) -> JSONValue {
+    private func preview(_ pns: PushService, _ credential: CredentialName) -> JSONValue {
         var faults: [InvalidValue] = []
-        if pns.isInService, !self.spec.hasService(pns) {
+        // The others are declared, or the send would not name them.
+        if pns.isInService, credential == .default, !self.spec.hasService(pns) {
             faults.append(InvalidValue(pns.noCredentialsReason()))
         }
         let options = PayloadFormatter.Options(
@@ -38,12 +41,18 @@ struct SendPreview {
         do throws(InvalidValue) {
             measured = try PayloadFormatter.measure(self.send.content, for: pns, options: options)
         } catch {
-            return .members(["pns": .string(pns.rawValue), "errors": Self.json(faults + [error])])
+            return .members([
+                "pns": .string(pns.rawValue), "credential": credential.named.map { .string($0.name) },
+                "errors": Self.json(faults + [error]),
+            ])
         }
         if let excess = measured.excess { faults.append(excess) }
         return .members([
             "pns": .string(pns.rawValue),
-            "headers": .object(self.headers(of: measured.payload).map { .init($0.name, .string($0.value)) }),
+            "credential": credential.named.map { .string($0.name) },
+            "headers": .object(
+                self.headers(of: measured.payload, credential).map { .init($0.name, .string($0.value)) }
+            ),
             // One that is too large is not sent back: what is wrong with it is its size.
             "payload": measured.excess != nil ? nil : Self.json(measured.payload),
             "size": .integer(measured.size),
@@ -52,7 +61,7 @@ struct SendPreview {
         ])
     }
 
-    private func headers(of payload: NativePayload) -> [NativePayload.Header] {
+    private func headers(of payload: NativePayload, _ credential: CredentialName) -> [NativePayload.Header] {
         let headers = PushHeaders(
             payload,
             priority: self.priority,
@@ -60,7 +69,8 @@ struct SendPreview {
             collapse: self.send.collapse(for: payload.kind.pns),
             now: self.begins
         )
-        return ServiceFormat.of(payload.kind.pns)?.headers(headers, self.spec) ?? []
+        let pns = payload.kind.pns
+        return ServiceFormat.of(pns)?.headers(headers, self.spec.credentials[pns, credential]) ?? []
     }
 
     private static func json(_ payload: NativePayload) -> JSONValue {

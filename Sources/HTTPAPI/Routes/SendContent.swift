@@ -10,6 +10,8 @@ struct SendContent {
     static let ownMembers = Self.services.map(\.rawValue)
     /// Those of which a message needs one; ``native`` is beside them.
     private static let needed = ["title", "body", "data", "titleLocKey", "bodyLocKey", "badge"]
+    /// Those that are all that their service gets: without a message they go to it alone.
+    private static let whole = ["wns.badge", "wns.raw"]
     /// The services that may have a form of the sender's own, each under its name in `native`.
     private static let services = ServiceFormat.all.map(\.service)
 
@@ -35,27 +37,34 @@ struct SendContent {
             members: try Self.others(body)
         )
         let isMessage = !message.isSilent || !message.data.isEmpty || message.members?["badge"] != nil
+        let isWhole = Self.whole.contains { message.members?[$0] != nil }
         let forms = try Self.native(body, spec: spec)
-        guard isMessage || !forms.isEmpty else {
-            throw Problem.invalid(
-                "body",
-                "at least one of \(Self.needed.joined(separator: ", ")), native and liveActivity is required"
-            )
+        guard isMessage || isWhole || !forms.isEmpty else {
+            let needed = (Self.needed + Self.whole).joined(separator: ", ")
+            throw Problem.invalid("body", "at least one of \(needed), native and liveActivity is required")
         }
         // Without a message they would come to nothing.
-        if !isMessage, let member = message.members?.values.first {
+        if !isMessage, !isWhole, let member = message.members?.values.first {
             throw body.fault(member.name, "belongs to a message: give one of \(Self.needed.joined(separator: ", "))")
         }
         self.content =
-            forms.isEmpty ? .message(message) : .native(.init(message: isMessage ? message : nil, forms: forms))
-        let formed = forms.map(\.kind.pns)
-        if !isMessage, let pns = platforms.first(where: { !formed.contains($0) }) {
+            forms.isEmpty
+            ? .message(message) : .native(.init(message: isMessage || isWhole ? message : nil, forms: forms))
+        let getting = Self.services.filter { pns in
+            forms.contains { $0.kind.pns == pns } || Self.hasWhole(of: pns) { message.members?[$0] != nil }
+        }
+        if !isMessage, let pns = platforms.first(where: { !getting.contains($0) }) {
             throw body.fault(
                 "platforms",
                 "\(pns.rawValue) has nothing to get: give native.\(pns.rawValue), or a message"
             )
         }
-        self.platforms = isMessage || !platforms.isEmpty ? platforms : formed
+        self.platforms = isMessage || !platforms.isEmpty ? platforms : getting
+    }
+
+    /// Whether one of ``whole`` is given that is of that service.
+    private static func hasWhole(of pns: PushService, isGiven: (String) -> Bool) -> Bool {
+        Self.whole.contains { MessageMember.service(of: $0) == pns && isGiven($0) }
     }
 
     /// The services that a send would go to, by the members that its body has.
@@ -63,15 +72,21 @@ struct SendContent {
     /// - Parameters:
     ///   - body: The body of a send, of which a count reads little.
     ///   - platforms: The services that it names; empty = all.
-    /// - Returns: Those, or without a message those that have a form; empty = all.
+    /// - Returns: Those, or without a message those that get something nevertheless; empty = all.
     /// - Throws: ``Problem`` where `native` is no object of forms.
     static func platforms(_ body: StrictMembers, named platforms: [PushService]) throws -> [PushService] {
         if body["liveActivity"] != nil { return [.apns] }
         let native = try Self.members(body)
-        guard let native, platforms.isEmpty, Self.needed.allSatisfy({ body[$0] == nil }) else {
-            return platforms
+        guard platforms.isEmpty, Self.needed.allSatisfy({ body[$0] == nil }) else { return platforms }
+        return Self.services.filter { pns in
+            native?[pns.rawValue] != nil || Self.hasWhole(of: pns) { Self.isGiven($0, of: pns, in: body) }
         }
-        return Self.services.filter { native[$0.rawValue] != nil }
+    }
+
+    /// Whether a service's own object has a member of that path.
+    private static func isGiven(_ path: String, of pns: PushService, in body: StrictMembers) -> Bool {
+        guard case .object(let own)? = body[pns.rawValue] else { return false }
+        return own.contains { "\(pns.rawValue).\($0.name)" == path && $0.value != .null }
     }
 
     /// The other members of the message.

@@ -252,7 +252,18 @@ struct SendBody {
 
     /// The members that come to nothing.
     func warnings(_ spec: AppSpec) -> [InvalidValue] {
-        MessageMember.warnings(of: self.content.content, for: self.services(spec))
+        let services = self.services(spec)
+        let warnings = MessageMember.warnings(of: self.content.content, for: services)
+        guard self.collapse != nil, !services.contains(where: { ServiceFormat.of($0)?.hasCollapse == true }) else {
+            return warnings
+        }
+        return warnings + [InvalidValue(member: "collapse", "is dropped: no service of the send has a collapse key")]
+    }
+
+    /// The credentials that devices of a service are reached with, as far as the send says so.
+    func credentials(of pns: PushService) -> [CredentialName] {
+        guard case .handles(let devices)? = self.target.recipients?.devices else { return [.default] }
+        return Set(devices.lazy.filter { $0.pns == pns }.map(\.credential)).sorted()
     }
 
     /// The services that it names, or those of its handles, or those that the app has credentials for.

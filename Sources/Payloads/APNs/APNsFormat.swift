@@ -6,7 +6,9 @@ extension ServiceFormat {
         isJSON: true,
         reservedNames: "aps$",
         write: { content, _ throws(InvalidValue) in try APNsPayload.format(content) },
-        headers: { $0.apns(topic: $1.apns?.topic) },
+        reasonToDrop: APNsPayload.reasonToDrop,
+        hasCollapse: true,
+        headers: { $0.apns(topic: ($1 as? AppSpec.APNs)?.topic) },
         form: .apns
     )
 }

@@ -20,6 +20,11 @@ enum APNsPayload {
         return PayloadFormatter.Measured(payload)
     }
 
+    /// Why APNs does not get a member that has a place there; nil = it does.
+    @Sendable static func reasonToDrop(_ name: String, of message: Content.Message) -> String? {
+        name == "sound" && message.members?.isSet("apns.silent") == true ? "apns.silent is no sound" : nil
+    }
+
     private static func message(_ message: Content.Message) throws(InvalidValue) -> NativePayload {
         guard message.data["aps"] == nil else {
             throw InvalidValue(member: "data.aps", "APNs keeps the name \"aps\" to itself; choose another")

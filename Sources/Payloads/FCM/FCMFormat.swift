@@ -6,6 +6,8 @@ extension ServiceFormat {
         isJSON: true,
         reservedNames: FCMPayload.reservedNames,
         write: { content, options throws(InvalidValue) in try FCMPayload.format(content, options: options) },
+        reasonToDrop: { _, _ in nil },
+        hasCollapse: true,
         headers: { _, _ in PushHeaders.fcm },
         form: .fcm
     )

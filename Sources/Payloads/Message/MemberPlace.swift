@@ -53,7 +53,7 @@ extension Content.Message {
     func placed(at pns: PushService) -> [(place: MemberPlace, value: JSONValue)] {
         (self.members?.values ?? []).compactMap { given in
             guard let member = MessageMember.named[given.name], let place = member.places[pns],
-                !(member.isShown && self.isSilent)
+                member.isTaken(by: pns, in: self)
             else { return nil }
             return (place, given.value)
         }

@@ -149,6 +149,20 @@ package struct MemberValue: Sendable {
         )
     }()
 
+    /// One of Windows' sounds, or one in the app's package.
+    static let windowsSound = MemberValue(
+        schema: #"{type: [string, "null"], maxLength: 200, pattern: "^(ms-winsoundevent|ms-appx):[!-~]+$"}"#,
+        words:
+            "must be an address that begins with ms-winsoundevent: or ms-appx:, as ms-winsoundevent:Notification.Mail, "
+            + "of at most 200 visible ASCII characters",
+        read: { value in
+            Self.text(value) { text in
+                text.utf8.count <= 200 && Self.isVisible(text)
+                    && ["ms-winsoundevent:", "ms-appx:"].contains { text.hasPrefix($0) && text != $0 }
+            }
+        }
+    )
+
     // MARK: Parts
 
     private static func whole(_ value: JSONValue, in range: ClosedRange<Int>) -> JSONValue? {

@@ -2,6 +2,8 @@ import PushModel
 
 extension MessageMember {
     private static let ttl = MemberValue.whole(0...2_419_200)
+    /// The name of a text in an app's resources.
+    private static let resource = MemberPlace.own("ms-resource: in <text>")
 
     /// All of them: first those for every service, then each service's own.
     package static let all: [MessageMember] = [
@@ -29,7 +31,7 @@ extension MessageMember {
             "badge",
             .whole(0...99_999),
             shown: false,
-            [.apns: .json("aps.badge"), .web: .json("app_badge")]
+            [.apns: .json("aps.badge"), .wns: .own("<badge> of a silent message"), .web: .json("app_badge")]
         ),
         MessageMember("badgeAdd", .whole(1...99_999), [.fcm: .json("android.notification.notification_count")]),
         MessageMember("sound", .text(200), [.apns: .own("aps.sound"), .fcm: .json("android.notification.sound")]),
@@ -47,19 +49,29 @@ extension MessageMember {
         MessageMember(
             "titleLocKey",
             .text(200),
-            [.apns: .json("aps.alert.title-loc-key"), .fcm: .json("android.notification.title_loc_key")]
+            [
+                .apns: .json("aps.alert.title-loc-key"), .fcm: .json("android.notification.title_loc_key"),
+                .wns: Self.resource,
+            ]
         ),
         MessageMember(
             "titleLocArgs",
             .arguments,
             [.apns: .json("aps.alert.title-loc-args"), .fcm: .json("android.notification.title_loc_args")]
         ),
-        MessageMember("subtitleLocKey", .text(200), [.apns: .json("aps.alert.subtitle-loc-key")]),
+        MessageMember(
+            "subtitleLocKey",
+            .text(200),
+            [.apns: .json("aps.alert.subtitle-loc-key"), .wns: Self.resource]
+        ),
         MessageMember("subtitleLocArgs", .arguments, [.apns: .json("aps.alert.subtitle-loc-args")]),
         MessageMember(
             "bodyLocKey",
             .text(200),
-            [.apns: .json("aps.alert.loc-key"), .fcm: .json("android.notification.body_loc_key")]
+            [
+                .apns: .json("aps.alert.loc-key"), .fcm: .json("android.notification.body_loc_key"),
+                .wns: Self.resource,
+            ]
         ),
         MessageMember(
             "bodyLocArgs",
@@ -99,6 +111,7 @@ extension MessageMember {
             .oneOf(["reminder", "alarm", "incomingCall", "urgent"]),
             [.wns: .own("scenario of <toast>")]
         ),
+        MessageMember("wns.sound", .windowsSound, [.wns: .own("<audio>")]),
         MessageMember("wns.silent", .flag, [.wns: .own("<audio>")]),
         MessageMember("wns.tile", .flag, [.wns: .own("<tile> in place of <toast>")]),
         MessageMember("wns.badge", .windowsBadge, shown: false, [.wns: .own("<badge> in place of <toast>")]),

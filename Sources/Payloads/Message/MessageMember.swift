@@ -34,7 +34,7 @@ package struct MessageMember: Sendable {
         }
 
     /// The service whose own object has the member of that path; nil = it is for every service.
-    static func service(of name: String) -> PushService? {
+    package static func service(of name: String) -> PushService? {
         name.firstIndex(of: ".").flatMap { PushService(rawValue: String(name[..<$0])) }
     }
 
@@ -57,9 +57,8 @@ package struct MessageMember: Sendable {
     package static func warnings(of content: Content, for services: [PushService]) -> [InvalidValue] {
         guard let message = Self.message(in: content) else { return [] }
         let taking = services.filter { $0.isInService && content.message(for: $0) != nil }
-        let texts = taking.isEmpty ? Self.texts(of: message) : []
         let others = (message.members?.values ?? []).filter { $0.value != .bool(false) }.map(\.name)
-        return (texts + others).compactMap { name in
+        return (Self.texts(of: message) + others).compactMap { name in
             Self.warning(of: name, in: message, for: services, taking: taking)
         }
     }
@@ -78,12 +77,14 @@ package struct MessageMember: Sendable {
             )
         }
         guard !taking.isEmpty else { return InvalidValue(member: name, Self.wordsOfNone(services)) }
-        guard let member, !taking.contains(where: { member.isTaken(by: $0, in: message) }) else { return nil }
-        if taking.contains(where: { member.places[$0] != nil }) {
-            return InvalidValue(
-                member: name,
-                "is dropped: it belongs to a toast, and WNS takes one of toast, tile, badge and raw in a push"
-            )
+        var reasons: [String] = []
+        // Title, body and data are not in the table: every service has a place for them.
+        for pns in taking where member.map({ $0.places[pns] != nil }) ?? true {
+            guard let reason = ServiceFormat.of(pns)?.reasonToDrop(name, message) else { return nil }
+            reasons.append(reason)
+        }
+        guard reasons.isEmpty else {
+            return InvalidValue(member: name, "is dropped: \(reasons.joined(separator: "; "))")
         }
         let titles = taking.map(\.descriptor.title).joined(separator: ", ")
         return InvalidValue(member: name, "is dropped: this message goes to \(titles), where it means nothing")
@@ -105,7 +106,7 @@ package struct MessageMember: Sendable {
         }
     }
 
-    /// What a message has that is not in the table, since every service takes it.
+    /// What a message has that is not in the table, since every service has a place for it.
     private static func texts(of message: Content.Message) -> [String] {
         [("title", message.title != nil), ("body", message.body != nil), ("data", !message.data.isEmpty)]
             .filter(\.1).map(\.0)
@@ -113,8 +114,7 @@ package struct MessageMember: Sendable {
 
     /// Whether a service gets it with this message.
     func isTaken(by pns: PushService, in message: Content.Message) -> Bool {
-        guard self.places[pns] != nil else { return false }
-        guard pns == .wns, let taken = WNSPayload.members(inPlaceOfToast: message) else { return true }
-        return taken.contains(self.name)
+        guard self.places[pns] != nil, !(self.isShown && message.isSilent) else { return false }
+        return ServiceFormat.of(pns)?.reasonToDrop(self.name, message) == nil
     }
 }

@@ -6,6 +6,8 @@ extension ServiceFormat {
         isJSON: false,
         reservedNames: nil,
         write: { content, _ throws(InvalidValue) in try WNSPayload.format(content) },
+        reasonToDrop: WNSPush.reasonToDrop,
+        hasCollapse: false,
         headers: { headers, _ in headers.wns() },
         form: .wns
     )

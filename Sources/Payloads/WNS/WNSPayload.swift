@@ -26,62 +26,59 @@ enum WNSPayload {
         return PayloadFormatter.Measured(payload)
     }
 
-    /// A toast with the data as JSON in its `launch` argument, for a silent message the JSON only, or what the message has for WNS
-    /// in its place.
+    /// A toast with the data as JSON in its `launch` argument, for a silent message the JSON only, or what ``WNSPush`` has in its
+    /// place.
     private static func message(_ message: Content.Message) throws(InvalidValue) -> NativePayload {
         let headers = message.headers(at: .wns)
-        let data = try message.handed()
-        if let raw = message.members?.text("wns.raw") {
-            return NativePayload(kind: .raw, headers: headers, body: Array(raw.utf8))
-        }
-        if let badge = message.members?["wns.badge"] {
-            let value = if case .string(let glyph) = badge { glyph } else { badge.compactText }
-            return NativePayload(kind: .badge, headers: headers, body: Array("<badge value=\"\(value)\"/>".utf8))
-        }
-        let json = JSONValue.texts(data).compactText
-        if message.isSilent { return NativePayload(kind: .raw, headers: headers, body: Array(json.utf8)) }
-        try message.requireText(for: .wns)
-        if message.members?.isSet("wns.tile") == true {
+        let json = JSONValue.texts(try message.handed()).compactText
+        let push = WNSPush(message)
+        let whole = push.whole.flatMap { message.members?[$0] }
+        let text: String
+        switch push.kind {
+        case .raw:
+            text = if case .string(let own)? = whole { own } else { json }
+        case .badge:
+            let value = if case .string(let glyph)? = whole { glyph } else { whole?.compactText ?? "" }
+            text = "<badge value=\"\(value)\"/>"
+        case .tile:
             let bindings = ["TileMedium", "TileWide", "TileLarge"].map { size in
                 "<binding template=\"\(size)\">\(Self.shown(message))</binding>"
             }
-            let tile = "<tile><visual>\(bindings.joined())</visual></tile>"
-            return NativePayload(kind: .tile, headers: headers, body: Array(tile.utf8))
+            text = "<tile><visual>\(bindings.joined())</visual></tile>"
+        default:
+            return Self.toast(message, data: json, headers: headers)
         }
-        let launch = data.isEmpty ? "" : " launch=\"\(XMLText.escape(json))\""
+        return NativePayload(kind: push.kind, headers: headers, body: Array(text.utf8))
+    }
+
+    private static func toast(
+        _ message: Content.Message,
+        data: String,
+        headers: [NativePayload.Header]
+    ) -> NativePayload {
+        let launch = data == "{}" ? "" : " launch=\"\(XMLText.escape(data))\""
         let scenario = message.members?.text("wns.scenario").map { " scenario=\"\($0)\"" } ?? ""
+        let sound = message.members?.text("wns.sound").map { "<audio src=\"\(XMLText.escape($0))\"/>" } ?? ""
         return Self.toast(
             "<binding template=\"ToastGeneric\">\(Self.shown(message))</binding>",
             attributes: launch + scenario,
+            audio: message.members?.isSet("wns.silent") == true ? "<audio silent=\"true\"/>" : sound,
             actions: MessageAction.all(of: message),
-            isSilent: message.members?.isSet("wns.silent") == true,
             headers: headers
         )
     }
 
-    /// The members that a message can have for WNS where one of them stands in place of the toast; nil = it is a toast, or silent.
-    static func members(inPlaceOfToast message: Content.Message) -> [String]? {
-        guard let members = message.members else { return nil }
-        let headers = ["wns.tag", "wns.priority", "wns.ttl"]
-        if members["wns.raw"] != nil { return headers + ["wns.raw"] }
-        if members["wns.badge"] != nil { return headers + ["wns.badge"] }
-        guard members.isSet("wns.tile"), !message.isSilent else { return nil }
-        return headers + ["wns.tile", "subtitle", "image"]
-    }
-
     /// The texts and the image.
     private static func shown(_ message: Content.Message) -> String {
-        let texts = [message.title, message.members?.text("subtitle"), message.body].compactMap { $0 }
-            .map { "<text>\(XMLText.escape($0))</text>" }
-            .joined()
+        let texts = WNSPush.texts(message).map { "<text>\(XMLText.escape($0))</text>" }.joined()
         return texts + (message.members?.text("image").map { "<image src=\"\(XMLText.escape($0))\"/>" } ?? "")
     }
 
     private static func toast(
         _ binding: String,
         attributes: String = "",
+        audio: String = "",
         actions: [MessageAction] = [],
-        isSilent: Bool = false,
         headers: [NativePayload.Header] = []
     ) -> NativePayload {
         let buttons = actions.map { action in
@@ -90,7 +87,6 @@ enum WNSPayload {
                 "<action content=\"\(XMLText.escape(action.title))\" arguments=\"\(XMLText.escape(action.id))\"\(icon)/>"
         }
         let below = buttons.isEmpty ? "" : "<actions>\(buttons.joined())</actions>"
-        let audio = isSilent ? "<audio silent=\"true\"/>" : ""
         let toast = "<toast\(attributes)><visual>\(binding)</visual>\(audio)\(below)</toast>"
         return NativePayload(kind: .toast, headers: headers, body: Array(toast.utf8))
     }

@@ -7,6 +7,8 @@ extension ServiceFormat {
         isJSON: true,
         reservedNames: nil,
         write: { content, _ throws(InvalidValue) in try WebPushPayload.format(content) },
+        reasonToDrop: { _, _ in nil },
+        hasCollapse: true,
         headers: { headers, _ in headers.web() },
         form: .web
     )

@@ -30,7 +30,8 @@ struct HubCaller: PushSender {
             let result: DeviceResult = batch.isStopped() ? .unsent : .settled(.accepted)
             return batch.indexes.map { _ in result }
         }
-        let headers = ServiceFormat.of(batch.payload.kind.pns)?.headers(batch.headers, self.spec) ?? []
+        // The hub has the credentials.
+        let headers = ServiceFormat.of(batch.payload.kind.pns)?.headers(batch.headers, nil) ?? []
         // One that is begun later would outlast the batch.
         let last = batch.deadline - self.callTime
         let isWithdrawn: @Sendable () -> Bool = {

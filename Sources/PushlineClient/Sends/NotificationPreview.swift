@@ -10,6 +10,8 @@ public struct NotificationPreview: Sendable, Equatable, Codable {
 
     /// The push service.
     public let pns: Platform
+    /// The credential of the handles that it is for; nil = the default one.
+    public let credential: String?
     /// The headers, without credentials; nil = there is no payload.
     public let headers: [String: String]?
     /// What the service gets, without a device: JSON, or a text where it takes other bytes.

@@ -202,7 +202,7 @@ struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private func send(_ client: PushlineClient, to audience: PushNotification.Audience) async throws {
+    func send(_ client: PushlineClient, to audience: PushNotification.Audience) async throws {
         if self.count { return try await self.showCount(client, audience) }
         let notification = try self.notification(to: audience)
         let file = try self.message.members()
@@ -222,6 +222,8 @@ struct SendCommand: AsyncParsableCommand {
                 ["\(job.id)  \(JobText(job: job).progress)"] + PreviewText.lines(job.warnings)
             }
         }
+        // The job that is watched has no warnings: they are in the answer to the send alone.
+        PreviewText.lines(job.warnings).forEach(Console.note)
         try await JobWatch(client: client, options: self.server, time: .seconds(self.within)).run(job.id)
     }
 

@@ -21,6 +21,8 @@ struct SendLines {
         var lines = 0
         var accepted = 0
         var refused = 0
+        /// Accepted, with members that no service takes.
+        var warned = 0
         var key: String
     }
 
@@ -48,6 +50,8 @@ struct SendLines {
         var pieces = LinePieces(lines: Self.lines)
         var calls = 0
         var isAtEnd = false
+        // Many lines have the same one: it is told once.
+        var told: Set<String> = []
         while !isAtEnd {
             let data = try read()
             isAtEnd = data.isEmpty
@@ -55,12 +59,13 @@ struct SendLines {
             while let piece = pieces.next() {
                 calls += 1
                 for line in try await self.answers(to: piece.data, key: "\(self.key)-\(calls)") {
+                    let warnings = PreviewText.lines(line.warnings)
                     summary.accepted += line.isAccepted ? 1 : 0
-                    guard !line.isAccepted else { continue }
-                    summary.refused += 1
-                    let member = line.member.map { "\($0): " } ?? ""
-                    let reason = Console.safe("\(member)\(line.detail ?? "refused with \(line.status)")")
-                    Console.note("line \(summary.lines + line.line): \(reason)")
+                    summary.refused += line.isAccepted ? 0 : 1
+                    summary.warned += warnings.isEmpty ? 0 : 1
+                    for text in Self.refusal(line) + warnings.filter({ told.insert($0).inserted }) {
+                        Console.note("line \(summary.lines + line.line): \(text)")
+                    }
                 }
                 summary.lines += piece.count
                 if self.options.format == .text, Console.isTerminal { Console.rewrite(self.text(summary)) }
@@ -69,8 +74,17 @@ struct SendLines {
         return summary
     }
 
+    /// Why a line was refused; empty = it was not.
+    private static func refusal(_ line: SentLine) -> [String] {
+        guard !line.isAccepted else { return [] }
+        let member = line.member.map { "\($0): " } ?? ""
+        return [Console.safe("\(member)\(line.detail ?? "refused with \(line.status)")")]
+    }
+
     private func text(_ summary: Summary) -> String {
-        "\(Plural.of(summary.lines, "line")): \(summary.accepted) accepted, \(summary.refused) refused (key \(self.key))"
+        let warned = summary.warned > 0 ? " (\(summary.warned) with warnings)" : ""
+        return "\(Plural.of(summary.lines, "line")): \(summary.accepted) accepted\(warned), "
+            + "\(summary.refused) refused (key \(self.key))"
     }
 
     /// Makes a call, again and again with its key while the server cannot take all of it.
