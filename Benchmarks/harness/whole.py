@@ -1,4 +1,4 @@
-"""A message with every member that can stand beside the others: see docs/messages.md."""
+"""A message with every member that can stand beside the others: WholeBenchmarkTests compares it with the table."""
 
 WHOLE = {
     "title": "Benchmark",
@@ -44,7 +44,13 @@ WHOLE = {
         "ttl": 86400,
         "collapse": "sale",
     },
-    "wns": {"scenario": "reminder", "silent": True, "tag": "sale", "priority": 1, "ttl": 86400},
+    "wns": {
+        "scenario": "reminder",
+        "sound": "ms-winsoundevent:Notification.Reminder",
+        "tag": "sale",
+        "priority": 1,
+        "ttl": 86400,
+    },
     "web": {
         "icon": "https://example.com/images/icon.png",
         "badge": "https://example.com/images/badge.png",
