@@ -170,7 +170,8 @@ struct WireTagsTests {
             ),
             ("a && !b", "a && !b"), ("$InstallationId:{x-1} && tpl", "installation:x-1 && tpl"),
             ("$installationid:{x}||$UserId:{ann.b}", "installation:x || username:ann.b"),
-            ("!$UserId:{Ann}", "!username:ann"),
+            ("!$UserId:{Ann}", "!username:ann"), ("$UserId:{YW5u==}&&a", "username:yw5u== && a"),
+            ("$InstallationId:{eA==}||b", "installation:eA== || b"), ("from:YQ== || a", "from:yq== || a"),
         ] {
             #expect(try WireTags.expression(text, .folded).description == ours, "\(text)")
         }
@@ -181,7 +182,8 @@ struct WireTagsTests {
         arguments: [
             "", "$", "$InstallationId", "$InstallationId:x", "$InstallationId:{}", "$InstallationId:{a b}",
             "$UserId:{a||b}",
-            "$UserId:{a", "$Other:{a}", "a &", "a && ", "(a", "a)", "a b", "a && || b", "é", "a;b", "$UserId:{a)||(b}",
+            "$UserId:{a", "$Other:{a}", "a=b", "=a", "a &&=", "$UserId:{a}==b c", "usernam:a=", "a &", "a && ", "(a",
+            "a)", "a b", "a && || b", "é", "a;b", "$UserId:{a)||(b}",
             "\u{0}",
             String(repeating: "(", count: 10_000), String(repeating: "!", count: 10_000),
         ]

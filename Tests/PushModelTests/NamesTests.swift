@@ -3,13 +3,17 @@ import PushModel
 import Testing
 
 @Suite struct NamesTests {
-    @Test(arguments: ["a", "Z9", "_@#.:-", "username:bob", String(repeating: "x", count: 120)])
+    @Test(arguments: [
+        "a", "Z9", "_@#.:-", "username:bob", "username:bo=", "Installation:a=", "from:=",
+        String(repeating: "x", count: 120),
+    ])
     func tags(text: String) throws {
         #expect(try Tag(text, .folded).name == text)
     }
 
     @Test(arguments: [
-        "", " ", "a b", "a||b", "a&&b", "!a", "(a)", "a,b", "ä", "a\u{301}", "a\n", "a\u{0}", "a/b", "ａ",
+        "", " ", "a b", "a=", "=", "user:a=", "a:username:b=", "a||b", "a&&b", "!a", "(a)", "a,b", "ä", "a\u{301}",
+        "a\n", "a\u{0}", "a/b", "ａ",
         String(repeating: "x", count: 121),
     ])
     func noTags(text: String) {

@@ -19,7 +19,7 @@ package enum WireTags {
     package static func tag(ofInstallation id: String) throws(InvalidValue) -> Tag {
         do { return try Tag(self.installation + id, .exact) } catch {
             throw InvalidValue(
-                "an installation's id must have 1 to \(Tag.maximumLength - self.installation.utf8.count) letters, digits and _ @ # . : -"
+                "an installation's id must have 1 to \(Tag.maximumLength - self.installation.utf8.count) letters, digits and _ @ # . : - ="
             )
         }
     }
@@ -95,23 +95,14 @@ package enum WireTags {
                 throw InvalidValue("a tag that begins with $ is $InstallationId:{…} or $UserId:{…}")
             }
             rest = rest.dropFirst(begin.count)
-            guard let end = rest.utf8.firstIndex(of: UInt8(ascii: "}")), rest[..<end].utf8.allSatisfy(Self.isNameByte),
+            guard let end = rest.utf8.firstIndex(of: UInt8(ascii: "}")), rest[..<end].utf8.allSatisfy(Tag.allowsInName),
                 end > rest.startIndex
             else {
-                throw InvalidValue("the braces of \(begin)…} must have 1 or more letters, digits and _ @ # . : -")
+                throw InvalidValue("the braces of \(begin)…} must have 1 or more letters, digits and _ @ # . : - =")
             }
             output += tag + rest[..<end]
             rest = rest[rest.utf8.index(after: end)...]
         }
         return output + rest
-    }
-
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "_@#.:-".utf8.contains(byte)
-        }
     }
 }

@@ -34,7 +34,7 @@ package struct AppID: Hashable, Sendable, Codable, Comparable, CustomStringConve
     package static func < (lhs: AppID, rhs: AppID) -> Bool { lhs.name < rhs.name }
 }
 
-/// A user's name, limited to the characters of a tag, so that `username:<name>` is a legal ``Tag``.
+/// A user's name, limited to the characters of a tag and `=`, so that `username:<name>` is a legal ``Tag``.
 ///
 /// Two names are equal if the app treats them as one user (decision 27).
 package struct UserName: Hashable, Sendable, CustomStringConvertible {
@@ -53,8 +53,8 @@ package struct UserName: Hashable, Sendable, CustomStringConvertible {
         guard !name.isEmpty, name.utf8.count <= Tag.Owned.longestName else {
             throw InvalidValue("a user name must have 1 to \(Tag.Owned.longestName) characters")
         }
-        guard name.utf8.allSatisfy(Tag.allows) else {
-            throw InvalidValue("a user name is made of letters, digits and _ @ # . : -")
+        guard name.utf8.allSatisfy(Tag.allowsInName) else {
+            throw InvalidValue("a user name is made of letters, digits and _ @ # . : - =")
         }
         self.name = name
         self.key = users == .exact ? name : name.withoutCapitals

@@ -1,5 +1,7 @@
 /// A label of a registration, for choosing audiences: letters, digits and `_ @ # . : -`, 1 to 120 characters.
 ///
+/// The tags of a user and of an installation may have `=` too, for names and ids may, such as those in base64.
+///
 /// The characters are those of Azure Notification Hubs, so that an app can move between hubs, and letter case is
 /// ignored as there (decision 27). A user's name within a tag compares as the app compares names.
 package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
@@ -48,10 +50,11 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         guard !name.isEmpty, name.utf8.count <= Tag.maximumLength else {
             throw InvalidValue("a tag must have 1 to \(Tag.maximumLength) characters")
         }
-        guard name.utf8.allSatisfy(Tag.allows) else {
-            throw InvalidValue("a tag is made of letters, digits and _ @ # . : -")
-        }
         let folded = name.withoutCapitals
+        let isNaming = Tag.names(folded.utf8)
+        guard name.utf8.allSatisfy({ isNaming ? Tag.allowsInName($0) : Tag.allows($0) }) else {
+            throw InvalidValue("a tag is made of letters, digits and _ @ # . : -\(isNaming ? " =" : "")")
+        }
         let owned = Owned(of: folded)
         if users == .exact, let owned {
             self.key = owned.rawValue + String(decoding: name.utf8.dropFirst(owned.rawValue.utf8.count), as: UTF8.self)
@@ -104,6 +107,15 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
             true
         default: false
         }
+    }
+
+    /// Whether a byte may stand in the name of a user and in the id of an installation.
+    package static func allowsInName(_ byte: UInt8) -> Bool { Tag.allows(byte) || byte == UInt8(ascii: "=") }
+
+    /// Whether a text without capitals begins as the tag of a user or of an installation does.
+    static func names(_ key: some Collection<UInt8>) -> Bool {
+        key.starts(with: Tag.installationPrefix.utf8)
+            || Owned.allCases.contains { key.starts(with: $0.rawValue.utf8) }
     }
 
     package var description: String { self.name }

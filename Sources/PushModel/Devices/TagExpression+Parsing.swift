@@ -84,7 +84,7 @@ struct TagExpressionParser {
 
     private mutating func readTag() throws(InvalidValue) {
         let start = self.position
-        while let byte = self.current, Tag.allows(byte) { self.position += 1 }
+        while let byte = self.current, Tag.allows(byte) || self.isInName(byte, from: start) { self.position += 1 }
         let name = String(decoding: self.bytes[start..<self.position], as: UTF8.self)
         do {
             self.builder.append(try Tag(name, self.users))
@@ -92,6 +92,14 @@ struct TagExpressionParser {
             self.position = start
             throw self.fault(error.reason)
         }
+    }
+
+    /// Whether a byte belongs to the tag that begins there because that is one of a user or of an installation.
+    private func isInName(_ byte: UInt8, from start: Int) -> Bool {
+        guard Tag.allowsInName(byte) else { return false }
+        // No prefix is longer.
+        let begin = self.bytes[start..<self.position].prefix(Tag.installationPrefix.utf8.count)
+        return Tag.names(begin.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 })
     }
 
     /// Reads `&&` or `||` after an operand, and joins the operand.

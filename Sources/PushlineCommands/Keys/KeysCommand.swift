@@ -21,7 +21,7 @@ struct KeysCommand: AsyncParsableCommand {
         @OptionGroup var host: HostOptions
         @OptionGroup var app: AppOption
 
-        @Argument(help: "Names the key in lists and jobs: letters, digits and _ @ # . : -")
+        @Argument(help: "Names the key in lists and jobs: letters, digits and _ @ # . : - =")
         var name: String
 
         @Option(
@@ -32,7 +32,7 @@ struct KeysCommand: AsyncParsableCommand {
 
         func validate() throws {
             do { _ = try UserName(self.name, .exact) } catch {
-                throw ValidationError("A key's name is made of letters, digits and _ @ # . : -")
+                throw ValidationError("A key's name is made of letters, digits and _ @ # . : - =")
             }
             guard let role = Role(rawValue: self.role), role != .user else {
                 throw ValidationError("--role is sender or operator.")
