@@ -191,6 +191,8 @@ struct HubTemplateTests {
                 (Self.apple(body: "{"), "JSON"), (Self.apple(body: #"{"a":"$(b"}"#), "a"),
                 (Self.apple(body: #"{"a":"\#(String(repeating: "x", count: 20_000))"}"#), "16384"),
                 (Self.apple(more: "<Expiry>$(</Expiry>"), "expiry"),
+                (Self.apple(more: "<Expiry>soon</Expiry>"), "expiry"),
+                (Self.apple(more: "<Priority>300</Priority>"), "priority"),
                 (
                     Self.apple(
                         more: "<ApnsHeaders><ApnsHeader><Header>x-a</Header><Value>1</Value></ApnsHeader></ApnsHeaders>"

@@ -89,8 +89,10 @@ struct SendFormTests {
     @Test("An expiry of .NET's and Java's is read, and what cannot be read is none")
     func expirations() {
         #expect(WireTime.expiration("01/15/2027 08:00:00") == 1_800_000_000)
+        #expect(WireTime.expiration("01/15/2027 08:00:00 PM") == 1_800_043_200)
+        #expect(WireTime.expiration("2027-01-15") == 1_799_971_200)
         #expect(WireTime.expiration("0") == 0)
-        for text in ["", "tomorrow", "2027-13-01T00:00:00Z", "99999999999999"] {
+        for text in ["", "tomorrow", "2027-13-01T00:00:00Z", "99999999999999", "01/15/2027 13:00:00 PM"] {
             #expect(WireTime.expiration(text) == nil)
         }
         for text in ["", "2027-01-15", "2027-02-30T00:00:00", "x"] { #expect(WireTime.loose(text) == nil) }

@@ -50,7 +50,7 @@ package struct WireInstallation: Sendable, Equatable {
 
     /// The JSON of an answer, with the members that say something.
     package var json: JSONValue {
-        self.json(isExpired: self.isChannelExpired, expirationTime: self.expirationTime ?? "\(WireTime.never)Z")
+        self.json(isExpired: self.isChannelExpired, expirationTime: self.expirationTime ?? WireTime.neverInList)
     }
 
     /// The JSON of a request: without what the hub decides.

@@ -34,6 +34,16 @@ package struct TemplateExpression: Sendable, Equatable {
     /// A value that is none.
     init(constant text: String) { self.parts = [.constant(text)] }
 
+    /// The value, where it is the same for every send; nil = it depends on the properties.
+    var constant: String? {
+        var text = ""
+        for part in self.parts {
+            guard case .constant(let piece) = part else { return nil }
+            text += piece
+        }
+        return text
+    }
+
     /// What it becomes.
     package enum Value: Sendable, Equatable {
         case text(String)

@@ -51,7 +51,8 @@ package enum TemplatePayload {
         }
         // What is out of service is kept as it is: nothing is sent to it.
         guard let form = ServiceFormat.of(pns)?.form else { return }
-        do { _ = try HubTemplate(template.body, isRaw: Self.isRaw(template, for: pns)) } catch {
+        let body: HubTemplate
+        do { body = try HubTemplate(template.body, isRaw: Self.isRaw(template, for: pns)) } catch {
             throw error.member.isEmpty ? error.named("body") : error
         }
         var names: Set<String> = []
@@ -73,6 +74,7 @@ package enum TemplatePayload {
             guard let text else { continue }
             do { _ = try TemplateExpression(text) } catch { throw error.named(member) }
         }
+        try Self.checkConstants(template, body: body, for: pns, form: form)
     }
 
     /// Whether the notification is raw bytes.
@@ -82,15 +84,15 @@ package enum TemplatePayload {
     }
 
     /// A time as APNs wants it: seconds since 1970.
-    private static func expiration(_ text: String) throws(InvalidValue) -> String {
-        if HeaderList.isNumber(text, digits: 11) || text.isEmpty { return text }
-        guard let time = Timestamp(rfc3339: text) else {
+    static func expiration(_ text: String) throws(InvalidValue) -> String {
+        if text.isEmpty { return text }
+        guard let seconds = Timestamp.expiration(loose: text) else {
             throw InvalidValue(
                 member: "expiry",
-                "is neither a time such as 2027-01-01T08:00:00Z nor a number of seconds"
+                "is neither a time such as 2027-01-01T08:00:00Z or 01/31/2027 08:00:00 nor a number of seconds"
             )
         }
-        return String(max(0, time.seconds))
+        return String(seconds)
     }
 
     private static func payload(_ bytes: [UInt8], for pns: PushService) throws(InvalidValue) -> JSONValue {
