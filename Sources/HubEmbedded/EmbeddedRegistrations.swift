@@ -18,7 +18,9 @@ package struct EmbeddedRegistrations: HubRegistrations {
     package func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
         if case .removeUser = request { return try await self.removeUser(by: job) }
         let now = self.store.steadyTime
-        let expires = spec.registrationLifetimeDays.map { now.advanced(by: .seconds($0 * 86_400)) }
+        let lifetime = spec.registrationLifetimeDays.map { now.advanced(by: .seconds($0 * 86_400)) }
+        // What the device says counts where that is sooner.
+        let expires = [lifetime, request.expires].compactMap { $0 }.min()
         do {
             return try await self.store.change(
                 request,

@@ -51,6 +51,36 @@ import Testing
         #expect(left > .seconds(29 * 86_400) && left < .seconds(31 * 86_400))
     }
 
+    @Test(
+        arguments: [(nil, 20, 20), (30, 20, 20), (10, 20, 10), (30, nil, 30), (nil, nil, nil)] as [(Int?, Int?, Int?)]
+    )
+    func whatEndsSoonerCounts(lifetime: Int?, wanted: Int?, days: Int?) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: "store.sqlite").path
+        let store = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
+        let id = RegistrationID.random()
+        let upsert = RegisterRequest.Upsert(
+            pns: .apns,
+            handle: Handle(stored: "aa"),
+            tags: [],
+            onBehalf: .init(of: nil),
+            expires: wanted.map { Timestamp.now.advanced(by: .seconds($0 * 86_400)) }
+        )
+        let request = RegisterRequest.upsert(id, upsert)
+        let new = NewJob(app: .default, work: .register(request), lifetime: .seconds(600))
+        guard case .accepted(let job) = try await store.accept([new]).answers.first else {
+            Issue.record("not accepted")
+            return
+        }
+        let spec = AppSpec(registrationLifetimeDays: lifetime)
+        #expect(try await EmbeddedRegistrations(store: store).register(request, for: job, spec: spec) == .done)
+        let expires = try await store.registration(id, app: .default)?.expires
+        let left = expires.map { Timestamp.now.duration(to: $0) }
+        #expect(left.map { Int(($0.inSeconds / 86_400).rounded()) } == days)
+    }
+
     /// How many live registrations a user has who registers so many devices.
     private func live(registering devices: Int, spec: AppSpec) async throws -> Int {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")

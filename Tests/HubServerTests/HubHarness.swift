@@ -189,7 +189,7 @@ struct RegisterHub: Service {
                 app: job.app,
                 user: job.user,
                 sequence: job.sequence,
-                expires: nil,
+                expires: request.expires,
                 most: self.most
             )
             guard let waiter = try await self.store.finishRegister(job.id, result: result) else { continue }

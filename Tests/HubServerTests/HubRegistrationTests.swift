@@ -170,8 +170,14 @@ struct HubRegistrationTests {
         try await HubHarness.run { hub in
             let adm =
                 "<AdmRegistrationDescription><AdmRegistrationId>x</AdmRegistrationId></AdmRegistrationDescription>"
+            let mpns =
+                "<MpnsRegistrationDescription><ChannelUri>http://s.notify.live.net/u</ChannelUri></MpnsRegistrationDescription>"
             for (body, word) in [
-                (adm, "adm"), (HubHarness.apple("no token"), "handle"),
+                (adm, "adm"), (mpns, "Mpns"), (HubHarness.apple("no token"), "handle"),
+                (
+                    HubHarness.apple().replacing("<Tags>", with: "<ExpirationTime>soon</ExpirationTime><Tags>"),
+                    "ExpirationTime"
+                ),
                 (HubHarness.apple(tags: "$InstallationId:{x}"), "Tags"), ("<a", "XML"), ("<!DOCTYPE a><a/>", "XML"),
             ] {
                 let answer = try await hub.call(.post, "/default/registrations", body: body)
@@ -215,16 +221,75 @@ struct HubRegistrationTests {
         }
     }
 
+    @Test("Ids and names in base64 work, in paths and in expressions, and are one name in any place")
+    func base64() async throws {
+        try await HubHarness.run { hub in
+            let body = #"{"platform":"apns","pushChannel":"\#(HubHarness.token)","userId":"dXNlcg==","tags":["a"]}"#
+            for path in ["/default/installations/aW5zdA==", "/default/installations/aW5zdA%3D%3D"] {
+                #expect(try await hub.call(.put, path, as: "Listen", body: body).status == 200)
+                let read = try await hub.call(.get, path, as: "Listen")
+                #expect(try WireInstallation(reading: read.bytes, id: "aW5zdA==").userID == "dXNlcg==")
+            }
+            let listed = try await hub.call(.get, "/default/registrations").registrations
+            #expect(listed.map(\.tags) == [["$InstallationId:{aW5zdA==}", "$UserId:{dXNlcg==}", "a"]])
+            for tag in ["$InstallationId:{aW5zdA==}", "$UserId:{dXNlcg==}", "username:dXNlcg=="] {
+                let path = "/default/tags/\(PercentCoding.encode(tag))/registrations"
+                #expect(try await hub.call(.get, path).registrations.count == 1, "\(tag)")
+            }
+            for (tags, count) in [
+                ("$InstallationId:{aW5zdA==} && a", 1), ("$UserId:{dXNlcg==}", 1), ("!($UserId:{dXNlcg==} || b)", 0),
+                ("$UserId:{dXNlcg=}", 0), ("$InstallationId:{aW5zdA==}&&$UserId:{dXNlcg==}", 1),
+            ] {
+                let expression = try WireTags.expression(tags, .folded)
+                let page = try await hub.store.audience(
+                    of: try TagExpression(parsing: expression.description, .folded),
+                    app: .default,
+                    pns: .apns,
+                    after: 0,
+                    through: 1000,
+                    limit: 10
+                )
+                #expect(page.rows.count == count, "\(tags)")
+            }
+            let plain = try await hub.call(.post, "/default/registrations", body: HubHarness.apple(tags: "a=b"))
+            #expect(plain.status == 400 && plain.text.contains("Tags"), "\(plain.text)")
+        }
+    }
+
+    @Test("A registration ends when its client says so, and a patch leaves that as it is")
+    func ends() async throws {
+        try await HubHarness.run { hub in
+            let end = "2126-02-19T07:08:00"
+            let body = HubHarness.apple().replacing("<Tags>", with: "<ExpirationTime>\(end)</ExpirationTime><Tags>")
+            let put = try await hub.call(.put, "/default/registrations/1-1-1", body: body)
+            #expect(try put.registration.expirationTime?.hasPrefix(end) == true, "\(put.text)")
+            let again = try await hub.call(.put, "/default/registrations/1-1-1", body: HubHarness.apple())
+            #expect(try again.registration.expirationTime == WireTime.never)
+            let path = "/default/installations/i"
+            let installation =
+                ##"{"platform":"apns","pushChannel":"\##(HubHarness.token)","expirationTime":"\##(end)Z","templates":{"t":{"body":"{}"}}}"##
+            #expect(try await hub.call(.put, path, body: installation).status == 200)
+            for patch in [
+                #"[{"op":"add","path":"/tags","value":"a"}]"#, #"[{"op":"replace","path":"/userId","value":"ann"}]"#,
+            ] { #expect(try await hub.call(.patch, path, body: patch).status == 200) }
+            let listed = try await hub.call(.get, "/default/registrations").registrations
+            #expect(listed.count == 2 && listed.allSatisfy { $0.expirationTime?.hasPrefix(end) == true }, "\(listed)")
+        }
+    }
+
     @Test("What of an installation cannot be kept is 400 that names it")
     func wrongInstallations() async throws {
         try await HubHarness.run { hub in
             let channel = #""pushChannel":"\#(HubHarness.token)""#
             for (id, body, word) in [
                 ("i", #"{"platform":"adm",\#(channel)}"#, "adm"),
+                ("i", #"{"platform":"mpns","pushChannel":"http://s.notify.live.net/u"}"#, "mpns"),
+                ("i", #"{"platform":"apns",\#(channel),"expirationTime":"soon"}"#, "expirationTime"),
+                ("i", #"{"platform":"apns",\#(channel),"expirationTime":"2020-01-01T00:00:00Z"}"#, "is over"),
                 ("i", #"{"platform":"apns",\#(channel),"pushVariables":{"a":"b"}}"#, "pushVariables"),
                 ("i", #"{"platform":"apns"}"#, "pushChannel"),
                 ("a%20b", #"{"platform":"apns",\#(channel)}"#, "installationId"),
-                ("i", #"{"platform":"apns",\#(channel),"userId":"a=b"}"#, "userId"),
+                ("i", #"{"platform":"apns",\#(channel),"userId":"a/b"}"#, "userId"),
                 ("i", #"{"platform":"apns",\#(channel),"tags":["username:x"],"userId":"y"}"#, "username:x"),
             ] {
                 let answer = try await hub.call(.put, "/default/installations/\(id)", body: body)

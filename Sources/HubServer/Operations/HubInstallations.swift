@@ -12,7 +12,7 @@ struct HubInstallations: Sendable {
 
     func put(_ id: String, _ request: HubRequest) async throws -> Response {
         _ = try await self.save(WireInstallation(reading: request.body, id: id), request)
-        return .wire()
+        return Self.written(id, request)
     }
 
     func read(_ id: String, _ request: HubRequest) async throws -> Response {
@@ -24,7 +24,7 @@ struct HubInstallations: Sendable {
     func patch(_ id: String, _ request: HubRequest) async throws -> Response {
         let patch = try InstallationPatch(reading: request.body)
         for attempt in 1...Self.mostPatches {
-            if try await self.apply(patch, to: id, request) { return .wire() }
+            if try await self.apply(patch, to: id, request) { return Self.written(id, request) }
             // Another change came between: this one is made again, of what there is now.
             if attempt < Self.mostPatches {
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...(20 << attempt))))
@@ -35,6 +35,13 @@ struct HubInstallations: Sendable {
             "the installation is being changed by others; repeating the change is safe",
             retryAfter: 1
         )
+    }
+
+    /// The answer to a change that is made.
+    private static func written(_ id: String, _ request: HubRequest) -> Response {
+        var response = Response.wire()
+        response.headers[.contentLocation] = request.address("installations", id)
+        return response
     }
 
     /// So often a change is tried where others come between.
@@ -110,7 +117,7 @@ struct HubInstallations: Sendable {
         _ request: HubRequest
     ) async throws -> Bool {
         let kept = found?.flatMap(\.tags) ?? []
-        guard let pns = wire.platform.service else {
+        guard let pns = wire.platform.service, pns.isInService else {
             throw WireHost.Refusal(
                 .badRequest,
                 "platform: \(wire.platform.installationName) cannot be sent to yet"
@@ -128,6 +135,7 @@ struct HubInstallations: Sendable {
             )
         }
         let user = try Self.user(wire.userID, request)
+        let expires = try RegistrationChanges.end(wire.expirationTime, "expirationTime")
         let own = try Self.tags(wire.tags, request, kept: kept)
         let system = try Self.tag(wire.id)
         func part(
@@ -140,6 +148,7 @@ struct HubInstallations: Sendable {
                 tags: tags + [system],
                 user: user,
                 template: template,
+                expires: expires,
                 request
             )
             return .init(candidate: RegistrationChanges.newID(), upsert: upsert)

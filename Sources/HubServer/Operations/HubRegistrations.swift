@@ -64,7 +64,7 @@ struct HubRegistrations: Sendable {
         let next = page.cursor.map { "\(place)&$top=\(query.limit)&continuationtoken=\(PercentCoding.encode($0))" }
         let feed = WireFeed(title: "Registrations", address: place, next: next, updated: .now)
         let entries = page.items.compactMap { found in
-            Self.wire(found).map { ($0, Self.place(found, request)) }
+            Self.wire(found, isInList: true).map { ($0, Self.place(found, request)) }
         }
         var response = Response.wire(WireNames.feed, feed.bytes(entries))
         response.headers[.continuation] = page.cursor
@@ -80,7 +80,7 @@ struct HubRegistrations: Sendable {
     /// What the body wants a registration to be.
     private func upsert(_ request: HubRequest) throws -> RegisterRequest.Upsert {
         let wire = try WireRegistration(reading: request.body)
-        guard let pns = wire.platform.service else {
+        guard let pns = wire.platform.service, pns.isInService else {
             throw WireHost.Refusal(
                 .badRequest,
                 "\(wire.descriptionName): the platform \(wire.platform.rawValue) cannot be sent to yet"
@@ -101,6 +101,7 @@ struct HubRegistrations: Sendable {
             tags: tags,
             user: nil,
             template: template,
+            expires: try RegistrationChanges.end(wire.expirationTime, "ExpirationTime"),
             request
         )
     }
@@ -118,7 +119,7 @@ struct HubRegistrations: Sendable {
     }
 
     /// A registration as the wire has it.
-    static func wire(_ registration: Registration) -> WireRegistration? {
+    private static func wire(_ registration: Registration, isInList: Bool = false) -> WireRegistration? {
         guard let pns = registration.pns, let platform = WirePlatform(pns), let handle = registration.handle else {
             return nil
         }
@@ -132,8 +133,16 @@ struct HubRegistrations: Sendable {
         )
         wire.template = registration.template?.wire
         wire.etag = self.etag(registration)
-        wire.expirationTime = registration.expires?.iso8601 ?? WireTime.never
+        wire.expirationTime = registration.expires?.iso8601 ?? Self.never(registration, isInList: isInList)
         return wire
+    }
+
+    /// How a registration says that it never ends: in three ways, each of which clients have met.
+    private static func never(_ registration: Registration, isInList: Bool) -> String {
+        guard !registration.tags.contains(where: { WireTags.installation(of: $0) != nil }) else {
+            return WireTime.neverOfInstallation
+        }
+        return isInList ? WireTime.neverInList : WireTime.never
     }
 
     private static func place(_ registration: Registration, _ request: HubRequest) -> WireRegistration.Place {

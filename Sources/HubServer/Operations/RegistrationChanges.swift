@@ -1,5 +1,6 @@
 import HTTPAPI
 import HTTPTypes
+import HubWire
 import PushModel
 import Store
 
@@ -73,6 +74,7 @@ struct RegistrationChanges: Sendable {
     ///   - tags: Its tags; that of a user names the user.
     ///   - user: The user, where the client names one by another way.
     ///   - template: Its template; nil = it is for native notifications.
+    ///   - expires: When it is to end; nil = the client does not say.
     ///   - request: The request.
     /// - Returns: The change.
     /// - Throws: `InvalidValue` that names the element.
@@ -82,6 +84,7 @@ struct RegistrationChanges: Sendable {
         tags: [Tag],
         user: UserName?,
         template: DeviceTemplate? = nil,
+        expires: Timestamp? = nil,
         _ request: HubRequest
     ) throws(InvalidValue) -> RegisterRequest.Upsert {
         let address: Handle
@@ -104,8 +107,28 @@ struct RegistrationChanges: Sendable {
             handle: address,
             tags: others,
             onBehalf: .init(of: owner),
-            template: template
+            template: template,
+            expires: expires
         )
+    }
+
+    /// The end that a client gives a registration.
+    ///
+    /// - Parameters:
+    ///   - text: As it is written.
+    ///   - member: Where it stands.
+    /// - Returns: nil = it has none: none is given, or the end of time, which the wire shows where there is none.
+    /// - Throws: `InvalidValue` for what is no time, or is over.
+    static func end(_ text: String?, _ member: String) throws(InvalidValue) -> Timestamp? {
+        guard let text, !text.isEmpty else { return nil }
+        guard let time = WireTime.loose(text) else {
+            throw InvalidValue(member: member, "must be a time, as in 2027-01-31T08:00:00Z")
+        }
+        guard !WireTime.isNever(time) else { return nil }
+        guard time > .now else {
+            throw InvalidValue(member: member, "is over already; leave it out, or give a later one")
+        }
+        return time
     }
 
     /// A new id in the form of a hub's: two numbers of up to 19 digits and a small one.

@@ -123,6 +123,8 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
         package let onBehalf: OnBehalf?
         /// nil = it is for native notifications.
         package let template: DeviceTemplate?
+        /// When it is to end; nil = the caller does not say.
+        package let expires: Timestamp?
 
         package init(
             pns: PushService,
@@ -130,7 +132,8 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
             credential: CredentialName = .default,
             tags: [Tag],
             onBehalf: OnBehalf? = nil,
-            template: DeviceTemplate? = nil
+            template: DeviceTemplate? = nil,
+            expires: Timestamp? = nil
         ) {
             self.pns = pns
             self.handle = handle
@@ -138,6 +141,7 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
             self.tags = tags
             self.onBehalf = onBehalf
             self.template = template
+            self.expires = expires
         }
     }
 
@@ -229,6 +233,15 @@ extension RegisterRequest {
         switch self {
         case .upsert(let id, _), .patch(let id, _), .delete(let id): id
         case .issue, .create, .install, .removeUser, .channel: nil
+        }
+    }
+
+    /// When the registration is to end as its caller says; nil = it says nothing, or the change is another.
+    package var expires: Timestamp? {
+        switch self {
+        case .upsert(_, let upsert), .create(_, let upsert): upsert.expires
+        case .install(let installation): installation.parts.first?.upsert.expires
+        case .issue, .patch, .delete, .removeUser, .channel: nil
         }
     }
 
