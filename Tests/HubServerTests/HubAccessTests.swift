@@ -88,7 +88,7 @@ struct HubAccessTests {
             }
             for (method, path, word) in [
                 (HTTPRequest.Method.post, "/default/jobs", "import"), (.get, "/default/feedbackcontainer", "feedback"),
-                (.put, "/default", "declared"), (.post, "/default/messages?test", "test"),
+                (.put, "/default", "declared"), (.post, "/default/messages/$batch?test", "test"),
             ] {
                 let answer = try await hub.call(method, path)
                 #expect(answer.status == 400 && answer.text.contains(word), "\(path): \(answer.text)")

@@ -75,6 +75,13 @@ struct HubContractTests {
                     answer.header("TrackingId") == id && answer.header("x-ms-correlation-request-id") != nil,
                     "\(what)"
                 )
+                #expect(answer.header("Strict-Transport-Security")?.hasPrefix("max-age=") == true, "\(what)")
+                if row.path.contains("/installations/"), row.method == .put || row.method == .patch {
+                    #expect(
+                        answer.header("Content-Location")?.contains("/default/installations/i-1?") == true,
+                        "\(what)"
+                    )
+                }
                 if let location = answer.header("Location") ?? answer.header("Content-Location") {
                     #expect(
                         location.hasPrefix("https://") && location.hasSuffix("?api-version=\(version)"),
@@ -152,7 +159,8 @@ struct HubContractTests {
                 )
                 let list = try await hub.call(.get, "/default/registrations?api-version=2020-06")
                 #expect(list.text.hasPrefix("<feed xmlns=\"http://www.w3.org/2005/Atom\""), "\(list.text)")
-                #expect(list.text.contains(">\(expected)</content></entry>"))
+                let inList = expected.replacing("59.999</ExpirationTime>", with: "59.999Z</ExpirationTime>")
+                #expect(list.text.contains(">\(inList)</content></entry>"), "\(list.text)")
                 let feed = try XMLReader.read(list.bytes)
                 #expect(feed.elements.map(\.name) == ["title", "id", "updated", "link", "entry"])
                 let entry = try #require(feed.elements.last)
@@ -265,8 +273,21 @@ struct HubContractTests {
                 let put = try await hub.call(.put, "/default/installations/i", as: "Listen", body: body)
                 #expect(put.status == 200 && put.bytes.isEmpty, "\(number): \(put.text)")
                 let read = try await hub.call(.get, "/default/installations/i", as: "Listen")
-                #expect(try WireInstallation(reading: read.bytes, id: "i").tags == ["a"])
+                let installation = try WireInstallation(reading: read.bytes, id: "i")
+                let end =
+                    number == 0
+                    ? "9999-12-31T23:59:59.999Z" : number == 1 ? "2126-02-19T07:08:00" : "2126-02-19T07:08:09"
+                #expect(
+                    installation.tags == ["a"] && installation.expirationTime?.hasPrefix(end) == true,
+                    "\(read.text)"
+                )
             }
+            // What is in its place in the lists of registrations.
+            let never =
+                #"{"platform":"apns","pushChannel":"\#(token)","expirationTime":"9999-12-31T23:59:59.9999999Z"}"#
+            #expect(try await hub.call(.put, "/default/installations/i", body: never).status == 200)
+            let list = try await hub.call(.get, "/default/registrations")
+            #expect(list.text.contains("<ExpirationTime>9999-12-31T23:59:59.9999999Z</ExpirationTime>"), "\(list.text)")
         }
     }
 }

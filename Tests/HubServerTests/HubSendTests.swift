@@ -197,7 +197,10 @@ struct HubSendTests {
                 ("schedulednotifications", schedule.merging(handle) { $1 }, "DeviceHandle"),
                 ("schedulednotifications?direct", schedule, "DeviceHandle"),
                 ("schedulednotifications?test", schedule, "test"),
-                ("messages/$batch?direct&test", [:], "test"),
+                ("messages/$batch?direct&test", [:], "test"), ("messages?direct&test", handle, "test"),
+                ("messages?test", handle, "test"),
+                ("messages?direct", handle.merging(["ServiceBusNotification-Tags": "a"]) { $1 }, "Tags"),
+                ("messages", handle.merging(["ServiceBusNotification-Tags": ""]) { $1 }, "Tags"),
                 ("messages/$batch?direct", handle, "DeviceHandle"),
                 ("messages/$batch?direct", ["ServiceBusNotification-Tags": "a"], "Tags"),
             ] {

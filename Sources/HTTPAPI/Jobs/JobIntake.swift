@@ -69,6 +69,24 @@ final class JobIntake: Sendable {
         return await self.wait(for: accepted, ticket: ticket, until: deadline)
     }
 
+    /// Waits for the end of a job that was accepted.
+    ///
+    /// - Parameters:
+    ///   - id: The job.
+    ///   - app: Whose it is.
+    ///   - wait: The longest wait.
+    /// - Returns: The job as it is at its end, or at that of the wait; nil = the app has none of that id.
+    /// - Throws: `StoreError`.
+    func end(of id: JobID, app: AppID, wait: Duration) async throws -> Job? {
+        let deadline = ContinuousClock.now + wait
+        let ticket = self.waiter.enter(id)
+        defer { self.waiter.leave(ticket) }
+        guard let job = try await self.store.job(id, app: app) else { return nil }
+        if job.state.isFinal { return job }
+        let accepted = Answer(accepted: job, isRepeat: false)
+        return await self.wait(for: accepted, ticket: ticket, until: deadline) { $0.state.isFinal }.job
+    }
+
     /// Accepts jobs of one app together, without waiting for the hub.
     ///
     /// - Parameter jobs: At most ``OutboxMessage/maximumMembers``.
@@ -100,10 +118,11 @@ final class JobIntake: Sendable {
     private func wait(
         for accepted: Answer,
         ticket: OutcomeWaiter.Ticket,
-        until deadline: ContinuousClock.Instant
+        until deadline: ContinuousClock.Instant,
+        or isDone: @escaping @Sendable (Job) -> Bool = { _ in true }
     ) async -> Answer {
         let answered = await withTaskGroup(of: Job?.self) { group in
-            group.addTask { await ticket.answers.first { _ in true } }
+            group.addTask { await ticket.answers.first(where: isDone) }
             group.addTask {
                 // Cancelled = the other was first.
                 do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return nil }

@@ -128,6 +128,13 @@ package struct WireHost: JobTaker {
     /// Accepts a job; see ``take(_:wait:)``.
     package func take(_ job: NewJob) async throws -> JobID { try await self.take(job, wait: .zero).id }
 
+    /// Waits for the end of a job, as long as for a change of a registration.
+    ///
+    /// - Returns: The job as it is at its end, or at that of the wait; nil = the app has none of that id.
+    package func end(of id: JobID, app: AppID) async throws -> Job? {
+        try await self.intake.end(of: id, app: app, wait: self.configuration.classicWait)
+    }
+
     /// How long a change of a registration is waited for.
     package var registerWait: Duration { self.configuration.classicWait }
 

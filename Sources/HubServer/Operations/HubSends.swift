@@ -13,20 +13,28 @@ struct HubSends: Sendable {
     let hub: any NotificationHub
     /// Of the hub's sends, which its scheduled ones are among until they begin.
     let store: any JobStore
+    let tests: HubTestSends
 
     /// How far ahead a send may be scheduled.
     private static let longestAhead = Duration.seconds(366 * 86_400)
 
-    /// To an expression, to all, or to one handle.
+    /// To an expression, to all, or to one handle; as a test to some of an expression's or of all.
     func send(_ request: HubRequest) async throws -> Response {
-        try Self.refuseTest(request)
         if TemplateSend.isMeant(by: request) {
             return try await self.accept(try TemplateSend(request).form, try Self.audience(request), request)
         }
         let native = try NativeSend(request, body: request.body)
         if request.target.has("direct") || request.header(WireNames.deviceHandle) != nil {
+            try Self.refuseTest(request)
             guard let handle = request.header(WireNames.deviceHandle) else {
                 throw WireHost.Refusal(.badRequest, "\(WireNames.deviceHandle): is missing, and the send is direct")
+            }
+            // Its sender may mean those among them, or all of them.
+            guard request.header(WireNames.tags) == nil else {
+                throw WireHost.Refusal(
+                    .badRequest,
+                    "\(WireNames.tags): a direct send goes to its handle alone; leave the tags out"
+                )
             }
             let audience = try Self.list([Self.handle(handle, of: native, request)], of: native, request)
             return try await self.accept(native.form, audience, request)
@@ -90,7 +98,7 @@ struct HubSends: Sendable {
         guard !request.target.has("test") else {
             throw WireHost.Refusal(
                 .badRequest,
-                "test: test sends are not offered; the telemetry of a send says as much"
+                "test: a test send goes to tags or to all, at once; to handles and at another time it is none"
             )
         }
     }
@@ -141,6 +149,9 @@ struct HubSends: Sendable {
         _ request: HubRequest,
         startsAt: Timestamp? = nil
     ) async throws -> Response {
+        if request.target.has("test"), let expression = audience.whole {
+            return try await self.tests.send(form, to: expression, trackingID: Self.repetition(request), request)
+        }
         var send = HubSend(app: request.app, form, to: audience, trackingID: Self.repetition(request))
         (send.caller, send.startsAt) = (request.caller, startsAt)
         let id = try await self.hub.take(send)
@@ -174,5 +185,16 @@ struct HubSends: Sendable {
         }
         hash.update(data: request.body)
         return "\(request.trackingID):\(Base64URL.encode(Array(hash.finalize())))"
+    }
+}
+
+extension HubSend.Audience {
+    /// All of it as an expression; nil for a list.
+    fileprivate var whole: TagExpression? {
+        switch self {
+        case .everyone: .everyone
+        case .expression(let expression): expression
+        case .list: nil
+        }
     }
 }

@@ -32,7 +32,11 @@ package struct HubResponder: HTTPResponder {
         let changes = RegistrationChanges(host: host, store: store)
         self.registrations = HubRegistrations(changes: changes, store: store)
         self.installations = HubInstallations(changes: changes, store: store)
-        self.sends = HubSends(hub: hub, store: store)
+        self.sends = HubSends(
+            hub: hub,
+            store: store,
+            tests: HubTestSends(host: host, hub: hub, store: store)
+        )
         self.telemetry = HubTelemetry(hub: hub)
         self.logger = logger
     }
@@ -66,6 +70,8 @@ package struct HubResponder: HTTPResponder {
         response.headers[.trackingID] = trackingID
         response.headers[.correlationID] = context.id
         response.headers[.contentTypeOptions] = "nosniff"
+        // Every client of the wire insists on TLS.
+        response.headers[.strictTransportSecurity] = "max-age=31536000"
         if response.status == .noContent { response.headers[.contentLength] = nil }
         let elapsed = ContinuousClock.now - start
         self.host.record(method: request.method, template: series, status: response.status, elapsed: elapsed)

@@ -37,10 +37,13 @@ package enum HubSendState: String, Sendable {
 }
 
 extension DeliveryCounts {
+    /// A hub's word for a device whose service took the notification.
+    package static let hubSuccess = "Success"
+
     /// The devices, by a hub's word for what became of them; those that are still to be sent to are left out.
     package var hubOutcomes: [String: Int] {
-        var numbers = ["Success": self.accepted]
-        for (failure, count) in self.failed { numbers[failure.outcomeName, default: 0] += count }
+        var numbers = [Self.hubSuccess: self.accepted]
+        for (failure, count) in self.failed { numbers[failure.hubOutcome, default: 0] += count }
         numbers["Dropped", default: 0] += self.expired + self.cancelled
         return numbers.filter { $0.value > 0 }
     }
@@ -48,7 +51,7 @@ extension DeliveryCounts {
 
 extension FailureClass {
     /// A hub's word for it.
-    fileprivate var outcomeName: String {
+    package var hubOutcome: String {
         switch self {
         case .unregistered: "ExpiredChannel"
         case .rejected: "InvalidNotificationFormat"
