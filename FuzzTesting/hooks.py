@@ -50,6 +50,8 @@ def before_call(context, case, kwargs):
             body = {**body, "native": {**native, **without_topic(native.get("apns")), **with_xml(native.get("wns"))}}
             body["native"].update(without_priority(native.get("fcm")))
         case.body = body
+    if is_credential((case.query or {}).get("credential")):
+        case.query["credential"] = "default"
     for name in ("name", "user"):
         value = case.path_parameters.get(name)
         if isinstance(value, str) and CALLERS.fullmatch(value):
