@@ -98,6 +98,36 @@ extension EndToEndTests {
         #expect(try await all() == before)
     }
 
+    /// It dies when Apple has answered, and before the job knows.
+    @Test func aChannelOfAWorkerThatDiedIsNotMadeAgain() async throws {
+        struct Job: Decodable {
+            let state: String
+            let isFinal: Bool
+            let reason: String?
+        }
+        let installation = try self.installation
+        let before = try await self.channels("list").split(separator: "\n")
+        _ = try await installation.terminate("register-worker")
+        try await installation.start("register-worker", environment: ["PUSHLINE_CRASH_AT": "hub.answered:1"])
+        let headers = ["Prefer": "respond-async"]
+        let made = try await installation.asBackend("POST", "/api/channels", body: "{}", headers: headers)
+        #expect(made.status == 202)
+        let id = try #require(made.headers["pushline-job"])
+        try await eventually("the worker dies") { await installation.hasEnded("register-worker") }
+        try await installation.start("register-worker")
+        var job: Job
+        let end = ContinuousClock.now + .seconds(120)
+        repeat {
+            try await Task.sleep(for: .milliseconds(200))
+            job = try await installation.asBackend("GET", "/api/jobs/\(id)").decoded(Job.self)
+        } while !job.isFinal && ContinuousClock.now < end
+        #expect(job.state == "abandoned" && job.reason?.contains("may have been made") == true, "\(job)")
+        let after = try await self.channels("list").split(separator: "\n")
+        let lost = Set(after).subtracting(before)
+        #expect(lost.count == 1)
+        for channel in lost { #expect(try await self.channels("delete", String(channel)) == "\(channel): deleted") }
+    }
+
     @Test func anInstallationIsRegisteredSentToAndPruned() async throws {
         let installation = try self.installation
         let handle = "fid:cAbCdEfGhIjKlMnOpQr_-0"
