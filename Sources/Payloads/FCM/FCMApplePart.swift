@@ -16,7 +16,7 @@ enum FCMApplePart {
     static let headersSchema = #"""
         {type: object, additionalProperties: {type: string}, properties: {apns-priority: {enum: [\#(Self.quoted(Self.priorities))]}, \#
         apns-push-type: {enum: [\#(APNsPushType.all.map(\.kind.name).joined(separator: ", "))]}, \#
-        apns-expiration: {pattern: "^[0-9]{1,11}$"}, apns-collapse-id: {maxLength: 64}}}
+        apns-expiration: {type: string, pattern: "^[0-9]{1,11}$"}, apns-collapse-id: {type: string, maxLength: 64}}}
         """#
 
     static let payloadSchema = #"""
