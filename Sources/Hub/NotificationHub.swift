@@ -1,6 +1,6 @@
 package import PushModel
 
-/// A hub's registrations: all that those need of it who change them.
+/// The part of a hub that changes registrations: the register worker needs no other.
 package protocol HubRegistrations: Sendable {
     /// Applies a change to the registrations.
     ///
@@ -15,9 +15,9 @@ package protocol HubRegistrations: Sendable {
     func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult?
 }
 
-/// What a hub is, the embedded one and one over a wire: it registers devices, takes sends, and says what became of them.
+/// A hub, embedded or over a wire: it registers devices, takes sends, and says what became of them.
 ///
-/// How a send comes to its devices is the hub's own affair. No call is repeated here: whoever calls knows what may be (rule 18).
+/// How a send comes to its devices is the hub's own affair. No call is repeated here: the caller knows which may be (rule 18).
 package protocol NotificationHub: HubRegistrations {
     /// Takes a send.
     ///
@@ -87,20 +87,20 @@ package enum HubOutcome: Sendable, Equatable {
     case known(HubReport)
 }
 
-/// What became of a send, as any hub can say it.
+/// The state and outcome of a send, as any hub can report them.
 package struct HubReport: Sendable, Equatable {
     package let state: HubSendState
     /// The devices, by the hub's word for what became of them.
     package let devices: [String: Int]
-    /// Those of them whose service we know, apart for each.
+    /// The same by push service, for the devices whose service is known.
     package var counts: [PushService: [String: Int]] = [:]
-    /// When the hub took it, when it began, and when all was over; nil = not yet, or it does not say.
+    /// When the hub took the send, began it and ended it; nil = not yet, or the hub does not say.
     package var accepted: Timestamp?
     package var started: Timestamp?
     package var ended: Timestamp?
     /// The notification as its sender wrote it; empty = the hub does not say.
     package var body = ""
-    /// The expression that it is for; nil = it is for all, or for a list.
+    /// The tag expression that the send is for; nil = it is for all, or for a list.
     package var tags: String?
     /// The services that it goes to, as far as they are known.
     package var services: [PushService] = []

@@ -12,7 +12,7 @@ extension AzureAppHub {
             case .create(_, let upsert): return try await self.create(upsert, by: job)
             // What has no route has no job either.
             case .patch, .install: return .refused("a registration at an Azure hub is put as a whole, each by itself")
-            case .channel: return .refused("an Azure hub knows no channels")
+            case .channel: return .refused("an Azure hub has no broadcast channels")
             case .delete(let id): return try await self.delete(id, by: job)
             case .removeUser(let user?, _): return try await self.remove(user)
             // Done: the job has forgotten the name.

@@ -5,7 +5,7 @@ import Outbox
 package import PushModel
 package import Store
 
-/// How sends of Pushline's own hub come to their devices: audiences read from the store, deliveries by our workers.
+/// Brings sends of the embedded hub to their devices: reads audiences from the store, and publishes batches for the delivery workers.
 package struct EmbeddedFanOut: SendFanOut {
     /// The parts of the store that it uses.
     package typealias FanOutStores = FanOutStore & OutboxStore & OutcomeSink & RegistrationStore
@@ -113,7 +113,7 @@ package struct EmbeddedFanOut: SendFanOut {
                 case .undeliverable(let outcome): outcomes.append(outcome)
                 }
             }
-            // First: of a message that is published nothing is looked at again before its lease ends.
+            // Outcomes first: nobody looks at a published message again before its lease ends.
             guard await self.record(outcomes, of: row.id) else { continue }
             if !delivery.batches.isEmpty { messages.append((row, OutgoingMessage(delivery, as: row))) }
         }
@@ -139,7 +139,7 @@ package struct EmbeddedFanOut: SendFanOut {
         }
     }
 
-    /// The devices of a batch that is published again: those of its range, or those that are tried once more.
+    /// The devices of a batch that is published again: the devices of its range, or those to be retried.
     private func devices(of batch: DueBatch, memory: AudienceMemory) async throws -> DeliverBatch.Devices {
         var devices = DeliverBatch.Devices()
         if batch.key.attempt == 0 {

@@ -2,9 +2,9 @@ package import Hub
 package import PushModel
 package import Store
 
-/// Pushline's own hub, as a server of its wire calls it.
+/// The embedded hub, as `pushline-hub` calls it.
 ///
-/// A send is a job, and so it comes in by the door that all jobs come in by; ``EmbeddedFanOut`` divides it among the devices.
+/// It accepts a send as a job, as the API does; ``EmbeddedFanOut`` brings it to the devices.
 package struct EmbeddedHub: NotificationHub {
     /// The parts of the store that the hub uses.
     package typealias HubStore = JobStore & RegistrationStore
@@ -80,7 +80,7 @@ extension HubReport {
         self.body = Self.body(of: send.content)
         if case .tags(let expression) = send.audience { self.tags = expression.description }
         self.isForTemplates = send.content.kind == .template
-        // Which services have templates is known of those that were sent to.
+        // For templates, only services that were sent to are known.
         self.services = self.isForTemplates ? job.counts.keys.sorted() : send.platforms
     }
 

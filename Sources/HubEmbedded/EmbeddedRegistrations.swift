@@ -3,7 +3,7 @@ import Hub
 package import PushModel
 package import Store
 
-/// The registrations of Pushline's own hub: rows of the store.
+/// The registrations of the embedded hub: rows of the store.
 package struct EmbeddedRegistrations: HubRegistrations {
     /// How long a removal of a user goes on before its message is deferred.
     private static let removalBudget = Duration.seconds(10)
@@ -19,7 +19,7 @@ package struct EmbeddedRegistrations: HubRegistrations {
         if case .removeUser = request { return try await self.removeUser(by: job) }
         let now = self.store.steadyTime
         let lifetime = spec.registrationLifetimeDays.map { now.advanced(by: .seconds($0 * 86_400)) }
-        // What the device says counts where that is sooner.
+        // The end that the caller gives counts if it is sooner.
         let expires = [lifetime, request.expires].compactMap { $0 }.min()
         do {
             return try await self.store.change(

@@ -19,11 +19,11 @@ package struct ServiceFormat: Sendable {
     package let reservedNames: String?
     /// Writes a content.
     let write: @Sendable (Content, PayloadFormatter.Options) throws(InvalidValue) -> PayloadFormatter.Measured
-    /// Why a member of a message that has a place there does not get there with that message; nil = it does.
+    /// Why a member for which the service has a place is dropped from this message; nil = it is not.
     let reasonToDrop: @Sendable (String, Content.Message) -> String?
-    /// Whether a push can replace another that has the send's collapse key.
+    /// Whether a push can replace another with the same collapse key.
     package let hasCollapse: Bool
-    /// The headers of a push, but for the authorization and the device's own; without the app's credentials they have no topic.
+    /// The headers of a push, without the authorization and the device's own; without the app's credentials they have no topic.
     package let headers: @Sendable (PushHeaders, (any ServiceCredentials)?) -> [NativePayload.Header]
     /// The form that a send may give in place of the message.
     package let form: NativeForm

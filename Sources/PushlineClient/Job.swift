@@ -18,13 +18,13 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
         public let open: Int
     }
 
-    /// The result of a change to a registration, or of what was asked of Apple's channels.
+    /// The result of a change to a registration, or of a request about broadcast channels.
     public struct Result: Sendable, Equatable, Codable {
         /// `issued`, `done`, `superseded`, `gone`, `not-found` or `refused`.
         public let status: String
         /// The id that was handed out.
         public let registration: String?
-        /// The broadcast channel that was made or looked up.
+        /// The broadcast channel that was made or shown.
         public let channel: BroadcastChannel?
         /// Why it was refused.
         public let reason: String?
@@ -44,7 +44,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public struct Hub: Sendable, Equatable, Codable {
         /// `azure`.
         public let kind: String
-        /// What the state `Enqueued` says, and what it does not, in words.
+        /// What the state `Enqueued` means, in words.
         public let note: String?
         /// The first 100.
         public let calls: [Call]
@@ -61,8 +61,10 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
             public let state: String
             /// The hub's id for it, where its tier gives one.
             public let notification: String?
-            /// Whether the hub says what became of it: `pending` and `complete`; `not-offered` where its tier has no telemetry, `ended` where it is
-            /// asked no more, and `together` where it stands at the first handle of its call.
+            /// Whether the hub says what became of it.
+            ///
+            /// `pending`: it is asked again. `complete`: it has said its last word. `not-offered`: its tier has no telemetry. `ended`: it is
+            /// asked no more. `together`: the first handle of the call has what it says.
             public let telemetry: String?
             /// What the hub says became of it, such as `Completed`, where its tier tells.
             public let outcome: String?

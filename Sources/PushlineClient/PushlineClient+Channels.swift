@@ -12,7 +12,7 @@ public struct BroadcastChannel: Sendable, Equatable, Codable, Identifiable {
 
     /// As Apple gave it: ``PushNotification/Audience/channel(_:credential:)`` sends to it.
     public let id: String
-    /// What it keeps; nil = it is not known, as in a list.
+    /// What Apple keeps; nil = not known, as in a list.
     public let storage: Storage?
 }
 
@@ -20,7 +20,7 @@ extension PushlineClient {
     /// Makes a broadcast channel at Apple.
     ///
     /// - Parameters:
-    ///   - storage: What it keeps for devices that are off.
+    ///   - storage: What Apple keeps for devices that are off.
     ///   - credential: Which of the app's credentials at APNs; nil = the default one.
     ///   - idempotencyKey: After ``PushlineError/Code/timeout`` or ``PushlineError/Code/unreachable`` repeat the call with the same
     ///     key: no second channel is made. A new one by default.
@@ -46,7 +46,7 @@ extension PushlineClient {
             let job = answer.headers["pushline-job"] ?? "of this key"
             throw PushlineError(
                 .timeout,
-                "Apple has not answered yet; the job \(job) goes on, and its result will have the channel (idempotency key \(idempotencyKey))"
+                "Apple has not answered yet; the job \(job) goes on: ask for it, its result will have the channel (idempotency key \(idempotencyKey))"
             )
         }
         return try self.read(answer, of: call)
@@ -69,7 +69,7 @@ extension PushlineClient {
         return try await self.value(Call(method: "GET", path: ["channels"], query: query))
     }
 
-    /// A channel, with what it keeps.
+    /// A channel, with its storage.
     ///
     /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` when the bundle id has none of that id.
     public func channel(_ id: String, credential: String? = nil) async throws -> BroadcastChannel {

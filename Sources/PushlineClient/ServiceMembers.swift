@@ -112,15 +112,15 @@ extension PushNotification {
 
         /// What kind of toast it is.
         public var scenario: Scenario?
-        /// The sound of a toast, in place of the usual one: `ms-winsoundevent:` and a name of Windows', or `ms-appx:` and a file of the app's.
+        /// The sound of a toast, in place of the usual one: `ms-winsoundevent:` and the name of a Windows sound, or `ms-appx:` and a file of the app.
         public var sound: String?
         /// Whether a toast makes no sound, in place of the usual one.
         public var silent: Bool?
         /// Whether texts and image go to the app's tile, in place of a toast.
         public var tile: Bool?
-        /// A badge on the app's tile, in place of a toast; without a message it goes to Windows alone.
+        /// A badge on the app's tile, in place of a toast; without a message the send goes to Windows alone.
         public var badge: Badge?
-        /// A text for the app, in place of a toast; without a message it goes to Windows alone.
+        /// A text for the app, in place of a toast; without a message the send goes to Windows alone.
         public var raw: String?
         /// Replaces a tile with the same tag; at most 16 letters and digits.
         public var tag: String?

@@ -90,7 +90,7 @@ import Testing
             spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "news", platforms: [.apns])
             _ = try await api.store.apply(spec, to: .default)
             let hub = try await api.call(.get, "/api/channels", as: root)
-            #expect(hub.status == 422 && hub.text.contains("knows no channels"))
+            #expect(hub.status == 422 && hub.text.contains("has no broadcast channels"))
             #expect(try await api.call(.get, "/api/jobs", as: root).json["items"]?.elements.isEmpty == true)
         }
     }

@@ -65,11 +65,11 @@ import Testing
         #expect(try lines("", note: #","note":"\#(note)""#).contains { $0.hasPrefix("hub ") && $0.hasSuffix(note) })
         #expect(try lines("", note: "").contains { $0.hasPrefix("hub ") && $0.hasSuffix("Enqueued") })
         for (members, words) in [
-            (#""telemetry":"pending""#, "not told yet"), (#""telemetry":"ended""#, "not told, and asked no more"),
-            (#""telemetry":"not-offered""#, "never told: the hub's tier has no telemetry"),
-            (#""telemetry":"together""#, "that of the first handle"),
+            (#""telemetry":"pending""#, "not known yet"), (#""telemetry":"ended""#, "not known, and no longer asked"),
+            (#""telemetry":"not-offered""#, "not known: the hub's tier has no telemetry"),
+            (#""telemetry":"together""#, "see the first handle of its call"),
             (#""telemetry":"pending","outcome":"Processing""#, "Processing, so far"),
-            (#""telemetry":"ended","outcome":"Processing""#, "Processing, and asked no more"),
+            (#""telemetry":"ended","outcome":"Processing""#, "Processing, and no longer asked"),
             (#""telemetry":"complete","outcome":"Completed""#, "taken  Completed"),
         ] {
             #expect(try lines(",\(members)", note: "").contains { $0.contains(words) }, "\(members)")

@@ -28,7 +28,7 @@ async function worker() {
   return registration;
 }
 
-/** Not `navigator.serviceWorker.ready`: another app's page lies below the default app's, whose worker may be ready before this one. */
+/** Waits for this page's own worker. `navigator.serviceWorker.ready` may be the default app's, below whose scope other apps' pages lie. */
 async function active(registration) {
   const next = registration.active ?? registration.waiting ?? registration.installing;
   while (next.state !== "activated") {

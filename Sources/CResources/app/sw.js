@@ -8,7 +8,7 @@ const language = parameters.get("language") ?? "en";
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 self.addEventListener("push", (event) => event.waitUntil(receive(event.data)));
-// Registered by a page, which has the id; when one is opened, if none is now.
+// A page has the registration's id, so a page registers the new subscription: one that is open, or the next that is opened.
 self.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(tell({ isRenewed: true })));
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
@@ -36,13 +36,13 @@ function link(data) {
   return /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined;
 }
 
-/** A picture of ours; another host would learn who received what, and when. */
+/** A picture from the page's own origin; another host would learn who received what, and when. */
 function own(address) {
   const value = text(address);
   return value !== "" && URL.canParse(value, self.location) && new URL(value, self.location).origin === self.location.origin ? value : undefined;
 }
 
-/** What a backend's message says of how it is shown, in the browser's own words. */
+/** The options of `showNotification` in a backend's message. */
 function look(push) {
   const actions = Array.isArray(push.actions) ? push.actions.filter((action) => action?.action && action.title) : [];
   return {
@@ -50,7 +50,7 @@ function look(push) {
     badge: own(push.badge),
     image: own(push.image),
     tag: text(push.tag),
-    // Refused without a tag.
+    // `showNotification` refuses it without a tag.
     renotify: push.renotify === true && text(push.tag) !== "",
     requireInteraction: push.requireInteraction === true,
     silent: push.silent === true ? true : null,
@@ -61,7 +61,7 @@ function look(push) {
 /** The number on the icon of the installed page. */
 async function badge(number) {
   if (!Number.isInteger(number) || number < 0) return;
-  // What has no icon, or shows no numbers, shows the message all the same.
+  // A browser that cannot show the number shows the message all the same.
   try { await self.navigator.setAppBadge?.(number); } catch { return; }
 }
 
@@ -71,7 +71,7 @@ async function receive(data) {
   const push = read(data);
   const id = Number(push.richId ?? push.secureId);
   const isRich = Number.isInteger(id) && id > 0;
-  // An existing app's message, a rich one, or that of a backend, which may have data alone.
+  // A message of the classic routes, a rich one, or one of a backend, which may have data alone.
   const received = { title: text(push.title), message: text(push.message ?? push.richMessage ?? push.body), link: link(push.data) };
   if (!received.title && !received.message && push.data) received.message = JSON.stringify(push.data);
   if (isRich) Object.assign(received, await fetched(id, push, words));
@@ -93,7 +93,7 @@ async function tell(message) {
   for (const page of await pages()) page.postMessage(message);
 }
 
-/** A rich push brings an id alone; who is not its addressee does not get the content. */
+/** A rich push brings an id alone; the API gives the content to its addressee only. */
 async function fetched(id, push, words) {
   try {
     const answer = await fetch(new URL(`notifications/${id}`, api), { credentials: "same-origin" });

@@ -75,7 +75,7 @@ final class JobIntake: Sendable {
     ///   - id: The job.
     ///   - app: Whose it is.
     ///   - wait: The longest wait.
-    /// - Returns: The job as it is at its end, or at that of the wait; nil = the app has none of that id.
+    /// - Returns: The job as it is when it ends, or when the wait ends; nil = the app has no job of that id.
     /// - Throws: `StoreError`.
     func end(of id: JobID, app: AppID, wait: Duration) async throws -> Job? {
         let deadline = ContinuousClock.now + wait

@@ -188,7 +188,7 @@ struct JobText {
         case .superseded: status = "superseded"
         case .gone: status = "gone"
         case .notFound: status = "not-found"
-        // Of a list the job says nothing: it is long, and soon another.
+        // A list is not shown: it is long, and soon out of date.
         case .channels(let channels, _): channel = channels.first { $0.storage != nil }?.json
         case .refused(let reason): (status, words) = ("refused", reason)
         }

@@ -45,7 +45,8 @@ struct RegisterJobs: Sendable {
     ///   - answer: The result of the job.
     ///   - request: The request, with the caller's preferences.
     ///   - refusal: The status for what the hub refuses.
-    ///   - isRepeatable: Whether a repeat of the request does no harm: of any other the caller learns the job, come what may.
+    ///   - isRepeatable: Whether a repeat of the request does no harm; otherwise a caller without a result always gets 202 with the job.
+    ///   - late: The error for a caller whose result did not come in time.
     ///   - success: The answer for a result that is a success on this route; nil for any other result.
     /// - Returns: The answer, or 202 for a caller that accepts one.
     /// - Throws: ``Problem``: 404, 410 and `refusal` for the hub's refusals; 503 without an answer of the hub, because the
@@ -55,6 +56,7 @@ struct RegisterJobs: Sendable {
         request: APIRequest,
         refusal: HTTPResponse.Status = .badRequest,
         isRepeatable: Bool = true,
+        late: String = "the hub has not answered in time; the change continues, and repeating it is safe",
         success: (RegisterResult) async throws -> Response?
     ) async throws -> Response {
         let preference = request.preference
@@ -73,7 +75,7 @@ struct RegisterJobs: Sendable {
         guard !isRepeatable || !answer.isAnswered && preference.isStated else {
             throw Problem(
                 .serviceUnavailable,
-                "the hub has not answered in time; the change continues, and repeating it is safe",
+                late,
                 headers: [.retryAfter: "5", .job: id]
             )
         }

@@ -7,7 +7,7 @@ struct SendPreview {
     private let priority: Priority
     private let begins: Timestamp
     private let spec: AppSpec
-    /// Each once for each credential that its devices are known to be reached with.
+    /// Each service with each credential that the send's handles name.
     private let services: [(pns: PushService, credential: CredentialName)]
     private let warnings: [InvalidValue]
 
@@ -26,7 +26,7 @@ struct SendPreview {
 
     private func preview(_ pns: PushService, _ credential: CredentialName) -> JSONValue {
         var faults: [InvalidValue] = []
-        // The others are declared, or the send would not name them.
+        // A send that names an undeclared credential was refused before.
         if pns.isInService, credential == .default, !self.spec.hasService(pns) {
             faults.append(InvalidValue(pns.noCredentialsReason()))
         }

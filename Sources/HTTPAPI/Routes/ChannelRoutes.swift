@@ -2,9 +2,9 @@ import HTTPTypes
 import Hummingbird
 import PushModel
 
-/// The broadcast channels of the app's bundle id at Apple, for all who may send to them.
+/// The broadcast channels of the app's bundle id at Apple, for all callers who may send to them.
 ///
-/// Register jobs do it, for the API has no credentials (decision 40).
+/// Register jobs call Apple, because the API has no credentials (decision 40).
 struct ChannelRoutes: Sendable {
     let context: RouteContext
 
@@ -17,7 +17,7 @@ struct ChannelRoutes: Sendable {
         ]
     }
 
-    private static let atHub = "it knows no channels"
+    private static let atHub = "it has no broadcast channels; declare an app without an Azure hub for them"
 
     private func list(_ request: APIRequest) async throws -> Response {
         try Self.authorize(request)
@@ -75,7 +75,7 @@ struct ChannelRoutes: Sendable {
         }
     }
 
-    /// `route`: its name for `Idempotency-Key`, where a repeat makes something else.
+    /// `route`: the route's name for `Idempotency-Key`, where a repeated request would make a second channel.
     private func take(
         _ work: RegisterRequest,
         _ request: APIRequest,
@@ -84,7 +84,12 @@ struct ChannelRoutes: Sendable {
     ) async throws -> Response {
         let jobs = RegisterJobs(context: self.context)
         let answer = try await jobs.take(work, user: try request.caller.user, request: request, idempotentAs: route)
-        return try await jobs.response(to: answer, request: request, isRepeatable: route == nil) { result in
+        return try await jobs.response(
+            to: answer,
+            request: request,
+            isRepeatable: route == nil,
+            late: "Apple has not answered in time; the request continues as a job, and repeating it is safe"
+        ) { result in
             switch result {
             case .notFound: throw Self.unknown
             case .refused(let reason):
@@ -120,7 +125,9 @@ struct ChannelRoutes: Sendable {
         return id
     }
 
-    private static var unknown: Problem { .notFound("the bundle id has no such channel in this environment") }
+    private static var unknown: Problem {
+        .notFound("the bundle id has no such channel in this environment; GET /api/channels lists its channels")
+    }
 }
 
 extension BroadcastChannel {

@@ -13,13 +13,14 @@ enum HubCallsText {
         if calls.count > Self.most { members.add("more", true) }
     }
 
-    /// What `Enqueued` says, and what it does not (rule 18); nil = the hub has taken none of the calls.
+    /// The meaning of `Enqueued` (rule 18); nil = the hub has taken none of the calls.
     private static func note(on calls: [HubCall]) -> String? {
         let taken = calls.filter { $0.state == .taken }
         guard !taken.isEmpty else { return nil }
-        let known = "Enqueued: the hub took what counts as accepted; what became of each device only its telemetry says"
+        let known =
+            "Enqueued: the hub took the calls that count as accepted; only its telemetry says what became of each device"
         return taken.contains { $0.telemetry == .notOffered }
-            ? "\(known), which the tier of this hub does not offer" : known
+            ? "\(known), and the tier of this hub does not offer it" : known
     }
 
     private static func json(_ call: HubCall) -> JSONValue {

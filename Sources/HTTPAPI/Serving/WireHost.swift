@@ -130,7 +130,7 @@ package struct WireHost: JobTaker {
 
     /// Waits for the end of a job, as long as for a change of a registration.
     ///
-    /// - Returns: The job as it is at its end, or at that of the wait; nil = the app has none of that id.
+    /// - Returns: The job as it is when it ends, or when the wait ends; nil = the app has no job of that id.
     package func end(of id: JobID, app: AppID) async throws -> Job? {
         try await self.intake.end(of: id, app: app, wait: self.configuration.classicWait)
     }

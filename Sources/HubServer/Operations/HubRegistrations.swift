@@ -137,7 +137,7 @@ struct HubRegistrations: Sendable {
         return wire
     }
 
-    /// How a registration says that it never ends: in three ways, each of which clients have met.
+    /// The time that says that a registration never ends: the original has three forms of it, and so clients know all three.
     private static func never(_ registration: Registration, isInList: Bool) -> String {
         guard !registration.tags.contains(where: { WireTags.installation(of: $0) != nil }) else {
             return WireTime.neverOfInstallation

@@ -18,7 +18,7 @@ struct HubSends: Sendable {
     /// How far ahead a send may be scheduled.
     private static let longestAhead = Duration.seconds(366 * 86_400)
 
-    /// To an expression, to all, or to one handle; as a test to some of an expression's or of all.
+    /// To an expression, to all, or to one handle; a test goes to some devices of an expression, or of all.
     func send(_ request: HubRequest) async throws -> Response {
         if TemplateSend.isMeant(by: request) {
             return try await self.accept(try TemplateSend(request).form, try Self.audience(request), request)
@@ -29,7 +29,7 @@ struct HubSends: Sendable {
             guard let handle = request.header(WireNames.deviceHandle) else {
                 throw WireHost.Refusal(.badRequest, "\(WireNames.deviceHandle): is missing, and the send is direct")
             }
-            // Its sender may mean those among them, or all of them.
+            // Its sender may mean the handle if it has the tags, or the handle and all devices with the tags.
             guard request.header(WireNames.tags) == nil else {
                 throw WireHost.Refusal(
                     .badRequest,
@@ -98,7 +98,7 @@ struct HubSends: Sendable {
         guard !request.target.has("test") else {
             throw WireHost.Refusal(
                 .badRequest,
-                "test: a test send goes to tags or to all, at once; to handles and at another time it is none"
+                "test: a test send goes to tags or to all, and at once; leave out test, or the handles and the time"
             )
         }
     }

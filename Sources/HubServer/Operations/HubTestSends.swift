@@ -7,25 +7,25 @@ import Payloads
 import PushModel
 import Store
 
-/// Test sends: to a few devices of an audience, and what became of each is the answer.
+/// Test sends: they go to a few devices of an audience, and the answer has the outcome of each.
 ///
-/// They are jobs like all others, to lists of handles: one for each notification, for templates make several of one send.
+/// They are jobs like all others, to lists of handles: one job for each notification, because templates make several of one send.
 struct HubTestSends: Sendable {
     let host: WireHost
     let hub: any NotificationHub
     let store: any ResultStore
 
-    /// The most devices of one, as the original has it.
+    /// The most devices of a test send, as at the original.
     static let mostDevices = 10
 
-    /// Sends, and waits for what becomes of it.
+    /// Sends, and waits for the outcomes.
     ///
     /// - Parameters:
     ///   - form: What goes out.
-    ///   - audience: The registrations of which some get it.
+    ///   - audience: The registrations from which the devices are taken.
     ///   - trackingID: See ``HubSend/trackingID``.
     ///   - request: The request.
-    /// - Returns: The outcome of each device; of one that has none within the wait, how its send stands.
+    /// - Returns: The outcome of each device; for a device without one at the end of the wait, the state of its send.
     /// - Throws: What ``WireHost`` has words for.
     func send(
         _ form: HubSend.Form,
@@ -57,7 +57,7 @@ struct HubTestSends: Sendable {
         let order = found.map(\.id.text)
         results.sort { (order.firstIndex(of: $0.registration) ?? 0) < (order.firstIndex(of: $1.registration) ?? 0) }
         var response = Response.wire(WireNames.xml, WireOutcome(results).bytes, .created)
-        // Of several jobs none tells all.
+        // A test send of several jobs has no single place.
         if sent.count == 1, let job = sent[0].job {
             response.headers[.location] = request.address("messages", job.description)
         }
@@ -90,7 +90,7 @@ struct HubTestSends: Sendable {
         }
     }
 
-    /// The notifications for devices; a template of which none becomes has its outcome at once.
+    /// The notifications for devices; a device whose template makes none has its outcome at once.
     private static func divide(
         _ devices: [Registration],
         _ form: HubSend.Form,
@@ -154,9 +154,9 @@ struct HubTestSends: Sendable {
         }
     }
 
-    /// What became of the devices that the job does not list: apps list failures, or all devices.
+    /// The outcome of the devices that the job does not list: by the app's `recording` it lists failures, or all devices.
     ///
-    /// - Returns: nil where it is not over, or more than one thing became of them.
+    /// - Returns: nil while the job is not final, or if these devices have different outcomes.
     private static func rest(of job: Job, _ pns: PushService, without records: [DeliveryRecord]) -> String? {
         guard job.state.isFinal else { return nil }
         var counts = job.counts[pns]?.hubOutcomes ?? [:]
@@ -182,7 +182,7 @@ struct HubTestSends: Sendable {
 }
 
 extension DeliveryRecord {
-    /// A hub's word for what became of the device.
+    /// A hub's word for the device's outcome.
     fileprivate var hubOutcome: String {
         switch self.outcome {
         case .accepted: DeliveryCounts.hubSuccess
@@ -202,7 +202,7 @@ private struct TestAudience {
     let store: any ResultStore
     let app: AppID
 
-    /// How long is looked for those of a service.
+    /// How long the search for a service's registrations may take.
     private static let time = Duration.seconds(5)
 
     /// The first registrations of each service that a form goes to, in turn.
@@ -228,7 +228,7 @@ private struct TestAudience {
         let memory = AudienceMemory()
         let end = ContinuousClock.now + Self.time
         var after: Int64 = 0
-        // A page of a sparse audience may have none.
+        // A page of a sparse audience may be empty.
         while after < .max, rows.count < most, ContinuousClock.now < end {
             let page = try await self.store.audience(
                 of: audience,

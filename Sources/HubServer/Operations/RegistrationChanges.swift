@@ -115,10 +115,10 @@ struct RegistrationChanges: Sendable {
     /// The end that a client gives a registration.
     ///
     /// - Parameters:
-    ///   - text: As it is written.
-    ///   - member: Where it stands.
-    /// - Returns: nil = it has none: none is given, or the end of time, which the wire shows where there is none.
-    /// - Throws: `InvalidValue` for what is no time, or is over.
+    ///   - text: The time as the client wrote it.
+    ///   - member: The member's name.
+    /// - Returns: nil = the registration does not end: no time is given, or the year 9999, by which the wire says so.
+    /// - Throws: `InvalidValue` for a text that is no time, or a time in the past.
     static func end(_ text: String?, _ member: String) throws(InvalidValue) -> Timestamp? {
         guard let text, !text.isEmpty else { return nil }
         guard let time = WireTime.loose(text) else {
@@ -126,7 +126,7 @@ struct RegistrationChanges: Sendable {
         }
         guard !WireTime.isNever(time) else { return nil }
         guard time > .now else {
-            throw InvalidValue(member: member, "is over already; leave it out, or give a later one")
+            throw InvalidValue(member: member, "is in the past; leave it out, or give a later time")
         }
         return time
     }

@@ -20,9 +20,9 @@ enum APNsPayload {
         return PayloadFormatter.Measured(payload)
     }
 
-    /// Why APNs does not get a member that has a place there; nil = it does.
+    /// Why a member that has a place at APNs is dropped from this message; nil = it is not.
     @Sendable static func reasonToDrop(_ name: String, of message: Content.Message) -> String? {
-        name == "sound" && message.members?.isSet("apns.silent") == true ? "apns.silent is no sound" : nil
+        name == "sound" && message.members?.isSet("apns.silent") == true ? "apns.silent turns the sound off" : nil
     }
 
     private static func message(_ message: Content.Message) throws(InvalidValue) -> NativePayload {

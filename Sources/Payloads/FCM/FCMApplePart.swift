@@ -1,10 +1,10 @@
 import PushModel
 
-/// The part `apns` of a message of FCM: what FCM is known to refuse of it, or Apple of what FCM passes on.
+/// Checks the part `apns` of an FCM message for everything that FCM, or Apple behind it, is known to refuse.
 ///
-/// What neither says is taken: other members of `aps`, and nulls.
+/// Everything else is accepted, such as other members of `aps`, and nulls.
 enum FCMApplePart {
-    /// The members of `aps` whose types are checked, with those that they may have.
+    /// The members of `aps` whose types are checked, with the types that each may have.
     private static let types: [(name: String, words: String, takes: @Sendable (JSONValue) -> Bool)] = [
         ("alert", "a string or an object", Self.isText), ("sound", "a string or an object", Self.isText),
         ("badge", "a number", Self.isNumber), ("content-available", "1", Self.isNumberOrFlag),
@@ -53,12 +53,12 @@ enum FCMApplePart {
         if isBackground, headers["apns-priority"] == "10" {
             throw InvalidValue(
                 member: "\(place).headers.apns-priority",
-                "must be 5 or left out: a message that shows nothing has no other at Apple"
+                "must not be 10: Apple refuses it for a message that shows nothing; use 5, or leave it out"
             )
         }
     }
 
-    /// Whether it wakes the app and shows nothing.
+    /// Whether the message wakes the app and shows nothing.
     private static func isSilent(_ aps: [JSONValue.Member]) -> Bool {
         aps.contains { $0.name == "content-available" && [.number("1"), .bool(true)].contains($0.value) }
             && !aps.contains { ["alert", "badge", "sound"].contains($0.name) }
@@ -79,7 +79,7 @@ enum FCMApplePart {
         return headers
     }
 
-    /// What is wrong with the value of a header.
+    /// The error for the value of a header; nil = the value is right.
     private static func wordsOf(header name: String, _ value: String) -> String? {
         switch name {
         case "apns-priority":
@@ -96,14 +96,14 @@ enum FCMApplePart {
         }
     }
 
-    /// The dictionary that every payload has.
+    /// The members of `aps`, which every payload must have.
     private static func aps(of payload: JSONValue, at place: String) throws(InvalidValue) -> [JSONValue.Member] {
         let name = "\(place).aps"
         guard let value = try payload.uniqueMembers(place).first(where: { $0.name == "aps" })?.value else {
-            throw InvalidValue(member: name, "is missing: FCM takes no payload for Apple without it")
+            throw InvalidValue(member: name, "is missing: FCM refuses a payload for Apple without it")
         }
         let aps = try value.uniqueMembers(name)
-        guard !aps.isEmpty else { throw InvalidValue(member: name, "must have a member: FCM takes no empty one") }
+        guard !aps.isEmpty else { throw InvalidValue(member: name, "must have a member: FCM refuses an empty one") }
         for (member, words, takes) in Self.types {
             guard let value = aps.first(where: { $0.name == member })?.value, value != .null, !takes(value) else {
                 continue

@@ -43,8 +43,8 @@ enum FCMForm {
                   ttl: {type: string, pattern: "^[0-9]{1,12}(\\.[0-9]{1,9})?s$"}
               apns:
                 description: >-
-                  Without live_activity_token. Where the message shows nothing, of push type background or with content-available 1 alone,
-                  apns-priority is no 10.
+                  Without live_activity_token. If the message shows nothing (push type background, or content-available 1 alone),
+                  apns-priority must not be 10.
                 type: object
                 properties:
                   headers: \#(FCMApplePart.headersSchema)

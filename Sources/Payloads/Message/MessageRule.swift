@@ -31,7 +31,7 @@ package struct MessageRule: Sendable {
         MessageRule("interruptionLevel", excludes: "apns.critical", "critical is a level of its own"),
         MessageRule("apns.volume", needs: "apns.critical", "other sounds have the device's volume"),
         MessageRule("apns.silent", excludes: "apns.critical", "a critical alert has a sound"),
-        MessageRule("wns.silent", excludes: "wns.sound", "it is no sound"),
+        MessageRule("wns.silent", excludes: "wns.sound", "it turns the sound off"),
         MessageRule("wns.badge", excludes: "wns.tile", Self.onePush),
         MessageRule("wns.raw", excludes: "wns.tile", Self.onePush),
         MessageRule("wns.raw", excludes: "wns.badge", Self.onePush),

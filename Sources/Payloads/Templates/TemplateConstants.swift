@@ -1,8 +1,8 @@
 import PushModel
 
 extension TemplatePayload {
-    /// Refuses what no properties of a send make good: constants that the service does not have, and a document of another kind
-    /// than the service's.
+    /// Refuses a template that no properties of a send can make valid: one with constants that the service refuses, or with a
+    /// body of another kind than the service's.
     ///
     /// - Parameters:
     ///   - template: The template, all of whose expressions can be read.
@@ -19,7 +19,7 @@ extension TemplatePayload {
         if let expiry = try template.expiry.flatMap(Self.constant) { _ = try Self.expiration(expiry) }
         var headers: [NativeForm.Header] = []
         for header in template.headers where header.name.lowercased() != "apns-topic" {
-            // Topics are those of the app's credentials, which may be others when it is sent.
+            // Topics are checked when it is sent: the app may have other credentials then.
             if let value = try Self.constant(header.value) { headers.append((header.name, value)) }
         }
         let ownPriority = "apns-priority"
@@ -43,9 +43,9 @@ extension TemplatePayload {
         }
     }
 
-    /// A payload that fails where each notification of the template would.
+    /// A payload that is refused only if every notification of the template would be.
     ///
-    /// What depends on the properties, or on the headers of the send, gives way to something that the service has.
+    /// Parts that depend on the properties, or on the headers of the send, are replaced by values that the service accepts.
     private static func trial(
         _ body: HubTemplate,
         _ headers: inout [NativeForm.Header],
@@ -71,7 +71,7 @@ extension TemplatePayload {
         case .apns:
             let sample = JSONValue.members(["aps": .members(["alert": .string("a")])])
             guard let kind = type("apns-push-type") else {
-                // The push type with every priority; the send may say another.
+                // The push type that allows every priority; the send may name another.
                 headers.append(("apns-push-type", "alert"))
                 return sample
             }
@@ -82,7 +82,7 @@ extension TemplatePayload {
         }
     }
 
-    /// A value that is the same for every send; nil for one that depends on it.
+    /// A value that is the same for every send; nil for a value that depends on the send.
     private static func constant(_ text: String) throws(InvalidValue) -> String? {
         try TemplateExpression(text).constant
     }

@@ -89,7 +89,7 @@ package enum TemplatePayload {
         guard let seconds = Timestamp.expiration(loose: text) else {
             throw InvalidValue(
                 member: "expiry",
-                "is neither a time such as 2027-01-01T08:00:00Z or 01/31/2027 08:00:00 nor a number of seconds"
+                "must be a time, as 2027-01-31T08:00:00Z or 01/31/2027 08:00:00, or a number of seconds since 1970"
             )
         }
         return String(seconds)

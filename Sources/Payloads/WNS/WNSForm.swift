@@ -63,7 +63,7 @@ enum WNSForm {
         if headers.header("X-WNS-TTL").flatMap({ Int($0) }) == 0, headers.header("X-WNS-Cache-Policy") == "cache" {
             throw InvalidValue(
                 member: "headers.X-WNS-Cache-Policy",
-                "must be no-cache or left out: WNS takes cache for a contradiction to an X-WNS-TTL of 0"
+                "must be no-cache or left out: WNS refuses cache beside an X-WNS-TTL of 0"
             )
         }
         guard !body.isEmpty else { throw InvalidValue(member: "body", "must not be empty") }

@@ -1,9 +1,9 @@
 import PushModel
 
-/// What WNS gets of a message: one of toast, tile, badge and raw in a push.
+/// The push that WNS gets of a message: a toast, tile, badge or raw push.
 struct WNSPush {
     let kind: NativePayload.Kind
-    /// The member that is the whole of it; nil = it is made of several.
+    /// The one member that the push is made of; nil = it is made of several.
     let whole: String?
 
     init(_ message: Content.Message) {
@@ -19,11 +19,11 @@ struct WNSPush {
         }
     }
 
-    /// Why WNS does not get a member that has a place there; nil = it does.
+    /// Why a member that has a place at WNS is dropped from this message; nil = it is not.
     @Sendable static func reasonToDrop(_ name: String, of message: Content.Message) -> String? {
         let push = Self(message)
         guard push.has(name) else {
-            return "WNS takes one of toast, tile, badge and raw in a push, here \(push.kind.name)"
+            return "WNS takes one of toast, tile, badge and raw in a push, and this one is \(push.kind.name)"
         }
         let isReplaced = Self.texts(of: message).contains { $0.key == name && $0.given != nil }
         return isReplaced ? "WNS shows the text that is given beside the key" : nil
@@ -43,7 +43,7 @@ struct WNSPush {
         "title", "subtitle", "body", "titleLocKey", "subtitleLocKey", "bodyLocKey", "image", "wns.tile", "wns.tag",
     ]
 
-    /// The texts in their order: what is given, or the app's own, which Windows looks up by the key.
+    /// The texts in their order: each as given, or the app's own text, which Windows looks up by the key.
     static func texts(_ message: Content.Message) -> [String] {
         Self.texts(of: message).compactMap { text in
             text.given ?? message.members?.text(text.key).map { "ms-resource:\($0)" }

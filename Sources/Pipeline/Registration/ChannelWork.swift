@@ -5,25 +5,27 @@ import PushModel
 import PushServices
 import Store
 
-/// Does what register jobs ask of an app's broadcast channels, at Apple.
+/// Makes, lists, shows and deletes an app's broadcast channels at Apple, for register jobs.
 ///
-/// A creation is never made twice (rule 18): that it begins is committed before the call, and whoever finds it begun and
-/// without an end knows that its answer is lost. All else can be repeated.
+/// A creation is never made twice (rule 18): its begin is committed before the call, so a worker that finds one without an
+/// end knows that the answer is lost. The other actions can be repeated.
 struct ChannelWork: Sendable {
     let clients: APNsChannelClients
     let store: any HubCallStore
     let logger: Logger
 
-    /// Longer than any call takes: after it nobody is at a creation that has begun.
+    /// Longer than any call takes: after this time no worker is still making a channel.
     private static let callTime = Duration.seconds(45)
 
+    /// Carries out a request.
+    ///
     /// - Parameters:
-    ///   - request: What is asked.
-    ///   - job: The job that asks.
+    ///   - request: The request.
+    ///   - job: Its register job.
     ///   - spec: The app's declaration.
-    ///   - retry: For the store.
-    /// - Returns: What came of it.
-    /// - Throws: ``HubError/Kind/unavailable(after:)`` when it is to be tried again; the store's error.
+    ///   - retry: Retries of the store.
+    /// - Returns: The job's result.
+    /// - Throws: ``HubError/Kind/unavailable(after:)`` when the job is to be tried again; the store's error.
     func result(
         of request: ChannelRequest,
         for job: Job,
@@ -76,10 +78,11 @@ struct ChannelWork: Sendable {
         case .underWay(let left):
             throw HubError(
                 .unavailable(after: left),
-                "a worker that has ended may have made the channel: its answer is awaited"
+                "another worker began to make the channel, and may have died: its time is awaited"
             )
-        case .taken, .unknown, nil: return .refused("the process died during the call; \(APNsChannels.mayBeMade)")
-        case .withdrawn: return .refused("the job was stopped before")
+        case .taken, .unknown, nil:
+            return .refused("the worker died during the call to Apple; \(APNsChannels.mayBeMade)")
+        case .withdrawn: return .refused("the job was stopped before the call to Apple")
         }
         CrashPoint.hubSubmitting.reach()
         do {

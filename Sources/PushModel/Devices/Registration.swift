@@ -86,7 +86,7 @@ package struct Registration: Sendable, Equatable {
     }
 }
 
-/// What a register job carries: a change to the registrations, or what is asked of Apple's channels.
+/// The work of a register job: a change to the registrations, or a request to Apple about broadcast channels.
 package enum RegisterRequest: Codable, Sendable, Equatable {
     /// Finds the registrations with the handle, returns the first one's id and deletes the others; without any, it
     /// returns `candidate`.
@@ -108,7 +108,7 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
     ///
     /// `withAccount`: whether an account of that name goes too; else there must be none.
     case removeUser(UserName?, withAccount: Bool)
-    /// Make, list, show or delete broadcast channels, which are no hub's: Apple has them (decision 40).
+    /// Makes, lists, shows or deletes broadcast channels. They belong to no hub: Apple keeps them (decision 40).
     case channel(ChannelRequest)
 
     /// The new contents of a registration.
@@ -265,7 +265,7 @@ package enum RegisterResult: Codable, Sendable, Equatable {
     case superseded
     /// The id was deleted on purpose, or the hub reports it as gone.
     case gone
-    /// The id belongs to another user; for a deletion, also if it does not exist. Of a channel: there is none.
+    /// The id belongs to another user; for a deletion, also if it does not exist. For a channel: Apple has none of that id.
     case notFound
     /// The channel that was made or shown, or a piece of the list.
     case channels([BroadcastChannel], hasMore: Bool)

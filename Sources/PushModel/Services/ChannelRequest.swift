@@ -18,11 +18,11 @@ package struct BroadcastChannel: Codable, Sendable, Equatable {
     }
 }
 
-/// What is to be done with the broadcast channels of an app's bundle id at Apple, as a register job carries it.
+/// A request to Apple about the broadcast channels of an app's bundle id, as a register job carries it.
 package struct ChannelRequest: Codable, Sendable, Equatable {
     package enum Action: Codable, Sendable, Equatable {
         case create(BroadcastChannel.Storage)
-        /// The next ids, in their own order.
+        /// The next ids, in the order of their text.
         case list(after: APNsChannelID?, limit: Int)
         case show(APNsChannelID)
         case delete(APNsChannelID)

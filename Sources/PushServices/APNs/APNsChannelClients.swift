@@ -2,7 +2,8 @@ import NIOConcurrencyHelpers
 package import PushModel
 import ServiceLifecycle
 
-/// The clients of Apple's channels, one for each credential: APNs is cross about new provider tokens and new connections.
+/// The clients of Apple's channel management, one for each credential: APNs rejects frequent new provider tokens, and discourages
+/// frequent new connections.
 package final class APNsChannelClients: Service {
     private struct Entry {
         let declaration: AppSpec.APNs
@@ -12,7 +13,7 @@ package final class APNsChannelClients: Service {
 
     private struct State {
         var entries: [Entry] = []
-        /// Of former declarations and files, where calls may be under way: few, and closed with the process.
+        /// The few clients of former declarations and files; calls may be under way there, so they are closed with the process.
         var retired: [APNsChannels] = []
         var isClosed = false
     }
@@ -21,7 +22,7 @@ package final class APNsChannelClients: Service {
 
     package init() {}
 
-    /// The channels of a declaration's bundle id, with what its files hold now.
+    /// The client of a declaration's bundle id, with its files as they are now.
     ///
     /// - Throws: ``SenderError`` that names the wrong file or setting.
     package func channels(of declaration: AppSpec.APNs) throws(SenderError) -> APNsChannels {

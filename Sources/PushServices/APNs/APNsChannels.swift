@@ -15,14 +15,14 @@ import Foundation
 
 /// The broadcast channels of an app's bundle id at Apple, which Live Activities listen to.
 ///
-/// Apple's rules: "Sending channel management requests to APNs". Each call is made once: a creation that is repeated could make
-/// a second channel.
+/// Apple's rules: "Sending channel management requests to APNs". Each call is made once: a repeated creation could make a second
+/// channel.
 package final class APNsChannels: Sendable {
-    /// Why a call did not succeed, in words for whoever asked.
+    /// Why a call did not succeed, in words for the caller.
     package struct Fault: Error, Sendable, Equatable, CustomStringConvertible {
         /// What its caller may do about it.
         package enum Kind: Sendable, Equatable {
-            /// It can be made again, after the wait that Apple asks for.
+            /// The call can be repeated, after the wait that Apple asks for.
             case unavailable(after: Duration?)
             /// Nothing was done, nor will it be.
             case refused
@@ -37,9 +37,10 @@ package final class APNsChannels: Sendable {
     }
 
     /// What to do after a creation whose answer is lost.
-    package static let mayBeMade = "the channel may have been made: the list of channels has all that there are"
+    package static let mayBeMade =
+        "the channel may have been made: look for it in the list of channels before you make another"
 
-    /// The bodies of all answers.
+    /// The members of all answers' bodies.
     private struct Body: Decodable {
         let channels: [String]?
         let storage: Int?
@@ -52,16 +53,16 @@ package final class APNsChannels: Sendable {
     }
 
     private static let timeout = TimeAmount.seconds(20)
-    /// Ten times what 10,000 ids take that are as long as those of today.
+    /// Ten times the size of a list of 10,000 ids of today's length.
     private static let maximumAnswer = 4 << 20
 
-    /// All files that it was made from.
+    /// All files that the credentials were read from.
     let files: [CredentialFile]
     private let client: HTTPClient
-    /// nil = the connection shows a certificate.
+    /// nil = the client shows a certificate instead.
     private let token: APNsProviderToken?
     private let host: String
-    /// To the end of the bundle id.
+    /// The URL up to and with the bundle id.
     private let address: String
 
     /// Reads the credentials; opens no connection.
@@ -101,7 +102,7 @@ package final class APNsChannels: Sendable {
         self.client = HTTPClient(eventLoopGroupProvider: .shared(parts.eventLoopGroup), configuration: configuration)
     }
 
-    /// Apple has hosts of their own for channels; a stand-in has one that is declared, or both at one endpoint.
+    /// Apple has separate hosts for channels; a simulator's is declared, or is the endpoint of its pushes.
     static func endpoint(of app: AppSpec.APNs) throws(SenderError) -> Endpoint {
         if let own = app.channelsEndpoint { return try Endpoint(own, setting: "apns.channels_endpoint") }
         let endpoint = try Endpoint(app.endpoint, setting: "apns.endpoint")
@@ -137,7 +138,7 @@ package final class APNsChannels: Sendable {
         guard let id = answer.headers.first(name: "apns-channel-id").flatMap({ try? APNsChannelID($0) }) else {
             throw Fault(
                 kind: .unknown,
-                description: "\(self.host) made a channel and did not say its id: the list of channels has it"
+                description: "\(self.host) made a channel and did not say its id: look for it in the list of channels"
             )
         }
         return id
@@ -169,7 +170,7 @@ package final class APNsChannels: Sendable {
     }
 
     private func unreadable() -> Fault {
-        Fault(kind: .refused, description: "\(self.host) answered something else than its documentation says")
+        Fault(kind: .refused, description: "\(self.host) gave an answer that Apple does not document")
     }
 
     private func call(
@@ -203,7 +204,7 @@ package final class APNsChannels: Sendable {
                 description: "\(self.host): \(ForeignText.word("\(error)"))\(isLost ? "; \(Self.mayBeMade)" : "")"
             )
         }
-        // Some have none.
+        // Some answers have no body.
         let read = try? JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
         guard answer.status == status else { throw self.refusal(answer, read?.reason, of: method) }
         return (answer.headers, read)

@@ -1,4 +1,4 @@
-/// What became of the request of one device.
+/// The result of one device's request.
 enum RequestResult: Sendable {
     /// The push service has answered.
     case answer(Answer)
@@ -6,12 +6,12 @@ enum RequestResult: Sendable {
 }
 
 extension SendRound {
-    /// Sends what is open with one request a device, for services that take one device at a time.
+    /// Sends to the open devices, one request for each, for services that take one device at a time.
     ///
     /// - Parameters:
     ///   - batch: The batch.
     ///   - width: The most requests in flight.
-    ///   - window: How long requests are begun, and how long each may take.
+    ///   - window: Until when requests may start, and how long each may take.
     ///   - deliver: Makes a device's request, given its index among the batch's devices.
     mutating func request(
         _ batch: PushRequest,

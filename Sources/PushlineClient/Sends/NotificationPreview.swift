@@ -10,7 +10,7 @@ public struct NotificationPreview: Sendable, Equatable, Codable {
 
     /// The push service.
     public let pns: Platform
-    /// The credential of the handles that it is for; nil = the default one.
+    /// The credential that the send's handles name; nil = the default one.
     public let credential: String?
     /// The headers, without credentials; nil = there is no payload.
     public let headers: [String: String]?

@@ -182,8 +182,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
 
     /// Creates a notification.
     ///
-    /// One of title, body, data, titleLocKey, bodyLocKey, badge, native, liveActivity and WNS' badge and raw is required. What is no
-    /// parameter here is set afterwards.
+    /// One of title, body, data, titleLocKey, bodyLocKey, badge, native, liveActivity and WNS' badge and raw is required. Set the other
+    /// members afterwards.
     public init(
         to: Audience,
         title: String? = nil,

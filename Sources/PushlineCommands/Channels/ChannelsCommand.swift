@@ -11,8 +11,8 @@ struct ChannelsCommand: AsyncParsableCommand {
         abstract: "Create, list, show or delete broadcast channels at Apple.",
         discussion: """
             Live Activities listen to a channel (iOS 18 and later); one push to it reaches them all:
-            pushline send --channel ID --activity update --state '{"gate": 8}', or to.channel in POST /api/sends. Apple has the channels, Pushline \
-            keeps none.
+            pushline send --channel ID --activity update --state '{"gate": 8}', or to.channel in POST /api/sends. Apple keeps the channels; \
+            Pushline stores none.
             """,
         subcommands: [Create.self, List.self, Show.self, Delete.self]
     )
@@ -54,7 +54,8 @@ struct ChannelsCommand: AsyncParsableCommand {
         var storage = BroadcastChannel.Storage.nothing.rawValue
 
         @Option(
-            help: "A key under which the same command can be repeated without a second channel. Default: a new one."
+            help:
+                "Idempotency key: repeating the command with the same key makes no second channel. Default: a new one."
         )
         var idempotencyKey: String?
 
@@ -94,7 +95,7 @@ struct ChannelsCommand: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show what a channel keeps.")
+        static let configuration = CommandConfiguration(abstract: "Show a channel and its storage.")
 
         @OptionGroup var owner: Owner
         @OptionGroup var named: Named

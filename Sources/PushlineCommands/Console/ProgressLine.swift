@@ -36,7 +36,7 @@ struct ProgressLine {
     ///
     /// - Parameters:
     ///   - count: How many are done.
-    ///   - share: The part of all that is done, 0 to 1; nil where all is not known: a terminal has a bar then that only moves.
+    ///   - share: The part of all that is done, 0 to 1; nil = the total is not known: a terminal then shows a bar that moves to and fro.
     mutating func show(_ count: Int, share: Double?) {
         let now = self.clock()
         let pause: Duration = self.isLive ? .milliseconds(100) : .seconds(5)
@@ -65,7 +65,7 @@ struct ProgressLine {
 
     /// The characters of a bar.
     private static let width = 30
-    /// Those of them that move where there is no share.
+    /// The characters that move when there is no share.
     private static let block = 6
 
     private static func bar(from: Int, to: Int) -> String {

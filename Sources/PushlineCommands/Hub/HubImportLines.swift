@@ -14,8 +14,8 @@ enum HubImportSkip: Error, Hashable {
     var words: String {
         switch self {
         case .platform(let name): "of the platform \(name), which is not copied"
-        case .secondaryTile: "of secondary tiles, whose channels are no devices of their own"
-        case .expired: "over already"
+        case .secondaryTile: "of secondary tiles, which are not devices of their own"
+        case .expired: "that expired"
         case .unreadable: "that cannot be read"
         case .known: "of devices that the app has already"
         }
@@ -77,7 +77,7 @@ struct HubImportLines {
         guard let pns = wire.platform.service, pns != .mpns else {
             return .failure(.platform(wire.platform.rawValue.lowercased()))
         }
-        // A tile of a device has a channel of its own: registered like the device's, it would get each notification once more.
+        // A tile has a channel of its own: as a registration it would get each notification a second time.
         guard wire.secondaryTileName?.isEmpty ?? true else { return .failure(.secondaryTile) }
         guard let id = wire.id, let handle = try? wire.platform.handleText(of: wire.handle) else {
             return .failure(.unreadable)
@@ -102,7 +102,7 @@ struct HubImportLines {
         )
     }
 
-    /// Whether push variables have any member; an object of none is how some clients write that there are none.
+    /// Whether there are push variables; some clients write an empty object for none.
     private static func says(_ pushVariables: String?) -> Bool {
         let text = pushVariables?.filter { !$0.isWhitespace } ?? ""
         return !text.isEmpty && text != "{}"

@@ -68,7 +68,7 @@ struct HubImportProgress: Codable, Equatable {
         if self.withoutPushVariables > 0 {
             notes.append(
                 "left out: the push variables of \(Plural.of(self.withoutPushVariables, "registration")); "
-                    + "a property of the send, or a tag, does their work"
+                    + "use a property of the send, or a tag, instead"
             )
         }
         if self.repeated > 0 {

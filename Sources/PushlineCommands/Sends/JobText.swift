@@ -187,15 +187,15 @@ struct JobText {
         return [""] + table.lines + (hub.more == true ? ["and others"] : [])
     }
 
-    /// What the hub says became of a call, or why it does not.
+    /// The hub's word for the outcome of a call, or why there is none.
     private static func outcome(of call: Job.Hub.Call) -> String {
         switch (call.outcome, call.telemetry) {
-        case (nil, "pending"): "not told yet"
-        case (nil, "not-offered"): "never told: the hub's tier has no telemetry"
-        case (nil, "ended"): "not told, and asked no more"
-        case (nil, "together"): "that of the first handle"
+        case (nil, "pending"): "not known yet"
+        case (nil, "not-offered"): "not known: the hub's tier has no telemetry"
+        case (nil, "ended"): "not known, and no longer asked"
+        case (nil, "together"): "see the first handle of its call"
         case (let outcome?, "pending"): "\(outcome), so far"
-        case (let outcome?, "ended"): "\(outcome), and asked no more"
+        case (let outcome?, "ended"): "\(outcome), and no longer asked"
         case (let outcome, _): outcome ?? ""
         }
     }

@@ -106,15 +106,15 @@ package struct AskedHubCall: Sendable, Equatable {
     }
 }
 
-/// What a hub says of a call when it is asked.
+/// The answer of a hub that is asked about a call.
 package enum HubCallNews: Sendable, Equatable {
-    /// This, or nothing new; it is asked again after a while.
+    /// This outcome, or nothing new (nil); the hub is asked again after `again`.
     case pending(HubCall.Outcome?, again: Duration)
     /// Its last word.
     case complete(HubCall.Outcome)
-    /// That it never says anything.
+    /// The hub never says anything: its tier has no telemetry.
     case notOffered
-    /// This, or nothing new; it is asked no more.
+    /// This outcome, or nothing new (nil); the hub is asked no more.
     case ended(HubCall.Outcome?)
 }
 
@@ -133,15 +133,15 @@ package struct HubCall: Sendable, Equatable {
 
     /// Whether the hub says what became of a call that it took.
     package enum Telemetry: String, Sendable, CaseIterable {
-        /// It is asked again: it has said nothing yet, or not its last word.
+        /// The hub is asked again: it has said nothing yet, or not its last word.
         case pending
-        /// It has said its last word.
+        /// The hub has said its last word.
         case complete
-        /// It never says anything: its tier has no telemetry.
+        /// The hub never says anything: its tier has no telemetry.
         case notOffered = "not-offered"
-        /// It is asked no more, and has not said its last word.
+        /// The hub is asked no more, and has not said its last word.
         case ended
-        /// Handles went together, and what it says stands at the first of them.
+        /// The handle went in a call with others; the first of them has what the hub says.
         case together
     }
 

@@ -78,7 +78,7 @@ import Testing
             proxy.meet(.answer(.answer(403)), with: Self.telemetry(proxy))
             let hub = try await Self.told(try await app.sent(Device.unique("untold"), to: device), app)
             #expect(hub.calls.map(\.telemetry) == ["not-offered"] && hub.calls.map(\.outcome) == [nil])
-            #expect(hub.note?.hasSuffix("which the tier of this hub does not offer") == true, "\(hub)")
+            #expect(hub.note?.hasSuffix("the tier of this hub does not offer it") == true, "\(hub)")
             #expect(proxy.calls(with: Self.telemetry(proxy)).count == 1)
         }
     }

@@ -10,7 +10,7 @@ struct SendContent {
     static let ownMembers = Self.services.map(\.rawValue)
     /// Those of which a message needs one; ``native`` is beside them.
     private static let needed = ["title", "body", "data", "titleLocKey", "bodyLocKey", "badge"]
-    /// Those that are all that their service gets: without a message they go to it alone.
+    /// The members that replace the whole message at their service; without a message the send goes to that service alone.
     private static let whole = ["wns.badge", "wns.raw"]
     /// The services that may have a form of the sender's own, each under its name in `native`.
     private static let services = ServiceFormat.all.map(\.service)
@@ -43,7 +43,7 @@ struct SendContent {
             let needed = (Self.needed + Self.whole).joined(separator: ", ")
             throw Problem.invalid("body", "at least one of \(needed), native and liveActivity is required")
         }
-        // Without a message they would come to nothing.
+        // Without a message the others would have no effect.
         if !isMessage, !isWhole, let member = message.members?.values.first {
             throw body.fault(member.name, "belongs to a message: give one of \(Self.needed.joined(separator: ", "))")
         }
@@ -62,7 +62,7 @@ struct SendContent {
         self.platforms = isMessage || !platforms.isEmpty ? platforms : getting
     }
 
-    /// Whether one of ``whole`` is given that is of that service.
+    /// Whether one of the members ``whole`` is given for the service.
     private static func hasWhole(of pns: PushService, isGiven: (String) -> Bool) -> Bool {
         Self.whole.contains { MessageMember.service(of: $0) == pns && isGiven($0) }
     }
@@ -72,7 +72,7 @@ struct SendContent {
     /// - Parameters:
     ///   - body: The body of a send, of which a count reads little.
     ///   - platforms: The services that it names; empty = all.
-    /// - Returns: Those, or without a message those that get something nevertheless; empty = all.
+    /// - Returns: Those, or without a message the services that get a form or a member of ``whole``; empty = all.
     /// - Throws: ``Problem`` where `native` is no object of forms.
     static func platforms(_ body: StrictMembers, named platforms: [PushService]) throws -> [PushService] {
         if body["liveActivity"] != nil { return [.apns] }

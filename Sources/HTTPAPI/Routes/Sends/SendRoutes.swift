@@ -250,7 +250,7 @@ struct SendBody {
     let label: JobLabel?
     let isDryRun: Bool
 
-    /// The members that come to nothing.
+    /// Warnings of members that have no effect.
     func warnings(_ spec: AppSpec) -> [InvalidValue] {
         let services = self.services(spec)
         let warnings = MessageMember.warnings(of: self.content.content, for: services)

@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
 
-/// Answers as APNs does: to pushes to devices and to channels, or to the management of channels, for which Apple has other hosts.
+/// Answers as APNs does: pushes to devices and channels, or requests to manage channels, for which Apple has other hosts.
 struct APNsResponder: Responder {
     var core: SimulatorCore
     var rules: APNsRules
@@ -70,7 +70,7 @@ struct APNsResponder: Responder {
 
     /// These requests are no pushes: they are neither recorded nor counted.
     ///
-    /// Only faults hit them whose token is `channels`: an answer, silence, or an answer that is lost.
+    /// Only faults with the token `channels` hit them: an answer, silence, or a lost answer.
     private func manage(_ request: InboundRequest, on connection: ConnectionMemory, now: Double) -> Reaction {
         let id = Self.requestID(of: request)
         let rules = ChannelRules(apns: self.rules)

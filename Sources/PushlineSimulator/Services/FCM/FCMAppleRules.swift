@@ -1,8 +1,9 @@
 import Foundation
 
-/// What FCM asks of a message's part for Apple's devices, and Apple of what FCM passes on to it.
+/// Checks the part `apns` of a message as FCM does, and as Apple checks the notification that FCM makes of it.
 ///
-/// The words about `aps` are Google's own. What neither of the two is known to refuse is accepted: other members of `aps`, and nulls.
+/// The error texts about `aps` are Google's own. Everything that neither of the two is known to refuse is accepted, such as other
+/// members of `aps`, and nulls.
 enum FCMAppleRules {
     private static let payload = "message.apns.payload"
     private static let headers = "message.apns.headers"
@@ -14,7 +15,7 @@ enum FCMAppleRules {
         ("badge", false), ("content-available", true), ("mutable-content", true),
     ]
 
-    /// Checks the part, whose fields have the right types.
+    /// Checks the part; the types of its fields were checked before.
     ///
     /// - Parameters:
     ///   - apns: The part.
@@ -35,7 +36,7 @@ enum FCMAppleRules {
         )
     }
 
-    /// Whether it wakes the app and shows nothing.
+    /// Whether the message wakes the app and shows nothing.
     private static func isSilent(_ aps: [String: Any]) -> Bool {
         (aps["content-available"] as? NSNumber)?.intValue == 1
             && ["alert", "badge", "sound"].allSatisfy { aps[$0] == nil }
