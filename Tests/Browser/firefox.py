@@ -141,7 +141,7 @@ class Firefox:
         self.process.wait()
 
 
-# Who asks for what, of all the browser's requests; what the console says, of which the browser itself keeps the last 250 messages.
+# The origin of each of the browser's requests; and the console's messages, of which the browser itself keeps only the last 250.
 WATCH = """
 window.pushlineProblems = [];
 Services.console.registerListener({

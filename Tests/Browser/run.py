@@ -23,7 +23,7 @@ from page import Page
 LANGUAGES = {"en": "Results", "es": "Resultados", "fr": "Résultats", "zh-Hans": "结果", "zh-Hant": "結果"}
 WIDTHS = {360: "narrow", 768: None, 1440: "wide"}
 
-# What Chromium's console says of answers that a scene asks for: nobody is signed in, a picture is another's, a registration is gone, the
+# Messages of Chromium's console about answers that a scene provokes on purpose: nobody is signed in, a picture is another's, a registration is gone, the
 # API is killed.
 EXPECTED = re.compile(
     r"/api/(apps/shop/)?(session|notifications(\?\S*)?) - Failed to load resource: .* 401 "

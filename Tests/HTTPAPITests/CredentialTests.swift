@@ -27,7 +27,7 @@ import Testing
         return #"{"pns":"\#(pns)","handle":"\#(handle)"\#(credential)}"#
     }
 
-    /// Its topic is that of the credential, so a service is there once for each.
+    /// Its topic is that of the credential, so a service has an entry for each.
     @Test func aPreviewHasTheTopicOfEachCredential() async throws {
         try await Harness.run(Self.options) { api async throws in
             let watches = Self.body(#""watch""#, handle: "00fe") + "," + Self.body(#""watch""#, handle: "00fd")

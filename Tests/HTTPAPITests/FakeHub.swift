@@ -88,7 +88,7 @@ struct FakeHub: Service {
         )
     }
 
-    /// Apple has the channels `a+/=` and `Yg==`; only the first can be shown and deleted, and of `Yw==` Apple wants to hear nothing.
+    /// Apple has the channels `a+/=` and `Yg==`; only the first can be shown and deleted, and Apple refuses requests about `Yw==`.
     private static func result(of action: ChannelRequest.Action) throws -> RegisterResult {
         let (first, other) = (try APNsChannelID("a+/="), try APNsChannelID("Yg=="))
         switch action {

@@ -4,7 +4,7 @@ import PushModel
 import Store
 import Testing
 
-/// Test sends (`?test`), without workers: what becomes of devices is told by ``HubTestSendEndToEndTests``.
+/// Test sends (`?test`), without workers; ``HubTestSendEndToEndTests`` tests the outcomes of devices.
 @Suite("Test sends through a hub")
 struct HubTestSendTests {
     private static let payload = #"{"aps":{"alert":"x"}}"#
@@ -127,7 +127,7 @@ struct HubTestSendTests {
         }
     }
 
-    @Test("To templates it is a job for each notification; one that none becomes of is told at once")
+    @Test("To templates it is a job for each notification; a template that makes none has its outcome at once")
     func templates() async throws {
         try await HubHarness.run(answers: false) { hub in
             let (one, other) = (##"{"aps":{"alert":"$(a)"}}"##, ##"{"aps":{"alert":"$(b)"}}"##)

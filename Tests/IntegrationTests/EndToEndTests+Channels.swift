@@ -65,7 +65,7 @@ extension EndToEndTests {
         #expect(deliveries.contains("ChannelNotRegistered") && deliveries.contains(channel), "\(deliveries)")
     }
 
-    /// A second channel for one match would be heard by half of the devices.
+    /// With a second channel for one match, half of the devices would listen to the wrong one.
     @Test func aChannelWhoseAnswerIsLostIsNotMadeAgain() async throws {
         struct List: Decodable {
             struct Item: Decodable { let id: String }
@@ -86,7 +86,7 @@ extension EndToEndTests {
         let made = Set(try await all()).subtracting(before)
         #expect(made.count == 1)
 
-        // What Apple cannot do now waits, and is done once.
+        // A creation that Apple cannot do now waits, and is done once.
         let busy = SimulatorFault.Action.answer(reason: "ServiceUnavailable", retryAfter: .seconds(1))
         installation.simulator.inject(SimulatorFault(busy, token: "channels", count: 1))
         let waited = ["Prefer": "wait=30"]
@@ -98,7 +98,7 @@ extension EndToEndTests {
         #expect(try await all() == before)
     }
 
-    /// It dies when Apple has answered, and before the job knows.
+    /// The worker dies after Apple's answer, before it commits the job's result.
     @Test func aChannelOfAWorkerThatDiedIsNotMadeAgain() async throws {
         struct Job: Decodable {
             let state: String

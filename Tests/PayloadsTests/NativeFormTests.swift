@@ -291,7 +291,7 @@ import Testing
         #expect(Self.fault { try Self.fcm(message) }?.member == member)
     }
 
-    /// What neither Google nor Apple is known to refuse.
+    /// Messages that neither Google nor Apple is known to refuse.
     @Test(arguments: [
         #"{"apns":{"payload":null}}"#, #"{"apns":{"headers":{"apns-priority":"10","x":"y"}}}"#,
         #"{"apns":{"payload":{"aps":{"alert":{"title":"a"},"badge":0,"sound":{"critical":1},"category":7,"x":[]}}}}"#,

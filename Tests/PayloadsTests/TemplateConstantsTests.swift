@@ -2,7 +2,7 @@ import Payloads
 import PushModel
 import Testing
 
-/// What is refused when a template is registered because none of its notifications could be sent, and what is not.
+/// Templates that are refused when they are registered, because none of their notifications could be sent, and templates that are not.
 @Suite("Constants of templates")
 struct TemplateConstantsTests {
     private static let body = ##"{"aps":{"alert":"$(a)"}}"##

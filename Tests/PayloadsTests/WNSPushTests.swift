@@ -3,7 +3,7 @@ import Testing
 
 @testable import Payloads
 
-/// What WNS gets of a message, of which a push has one kind alone.
+/// The push that WNS gets of a message: one of toast, tile, badge and raw.
 @Suite struct WNSPushTests {
     private static func content(
         title: String? = nil,

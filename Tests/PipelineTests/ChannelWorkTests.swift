@@ -73,7 +73,7 @@ import Testing
             let lost = try await Self.run(.create(.nothing), harness)
             #expect(lost.state == .abandoned && lost.reason?.contains("may have been made") == true, "\(lost)")
             #expect(try await channels.all().count == 1)
-            // What can be repeated is.
+            // The other actions are repeated.
             harness.simulator.inject(SimulatorFault(.swallow, token: "channels", count: 1))
             guard case .channels(let found, _)? = try await Self.run(.list(after: nil, limit: 10), harness).result
             else {

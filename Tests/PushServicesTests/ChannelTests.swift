@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    /// What became of a creation without an answer nobody knows; all else can be repeated.
+    /// A creation without an answer may have made a channel; the other calls can be repeated.
     @Test func theKindOfAFaultSaysWhatMayBeRepeated() async throws {
         try await Self.with { senders, channels in
             func fault(_ action: SimulatorFault.Action, _ call: () async throws -> Void) async -> APNsChannels.Fault? {

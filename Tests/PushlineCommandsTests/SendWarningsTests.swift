@@ -5,7 +5,7 @@ import Testing
 @testable import PushlineClient
 @testable import PushlineCommands
 
-/// Members that no service takes are told to whoever sends.
+/// `pushline send` prints warnings of members that no service takes.
 @Suite struct SendWarningsTests {
     private static let warnings = #""warnings":[{"member":"thread","reason":"is dropped"}]"#
 
@@ -47,7 +47,7 @@ import Testing
         )
     }
 
-    /// What is written to standard error meanwhile.
+    /// The text that is written to standard error meanwhile.
     private static func notes(_ body: () async throws -> Void) async throws -> [String] {
         let notes = HostCommandsTests.Lines()
         try await Console.$noteCapture.withValue({ notes.add($0) }) {

@@ -160,7 +160,7 @@ demo_table() {
     done
 }
 
-# What one device of each service was handed of the send with image, link and actions: the headers that say where, how urgent and for how
+# The notification that one device of each service got of the send with image, link and actions: the headers that say where, how urgent and for how
 # long, which FCM has in the message, and the body; Web Push as the browser decrypts it.
 demo_rich() {
     local pns push

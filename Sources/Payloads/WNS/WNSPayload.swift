@@ -26,7 +26,7 @@ enum WNSPayload {
         return PayloadFormatter.Measured(payload)
     }
 
-    /// A toast with the data as JSON in its `launch` argument, for a silent message the JSON only, or what ``WNSPush`` has in its
+    /// A toast with the data as JSON in its `launch` argument, for a silent message the JSON only, or the push that ``WNSPush`` has in its
     /// place.
     private static func message(_ message: Content.Message) throws(InvalidValue) -> NativePayload {
         let headers = message.headers(at: .wns)

@@ -92,7 +92,7 @@ extension AppSpec {
         package var topic: String
         /// The endpoint; Apple's production service by default.
         package var endpoint: String
-        /// Where channels are managed; nil = at Apple's host for them, or at a stand-in's own endpoint.
+        /// The endpoint for managing channels; nil = Apple's host for it, or a simulator's `endpoint`.
         package var channelsEndpoint: String?
         /// Certificates to trust instead of the system's, PEM; for simulators.
         package var trustFile: String?

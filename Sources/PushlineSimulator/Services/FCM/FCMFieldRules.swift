@@ -28,14 +28,14 @@ enum FCMFieldRules {
         case map
         /// JSON as the platform has it: Google passes it on.
         case object
-        /// Seconds with an s.
+        /// A duration in seconds, such as `3.5s`.
         case duration(atMost: Double)
         case durations
-        /// A moment with its zone.
+        /// A time of RFC 3339, with its zone.
         case time
         case oneOf([String])
         case message(Fields)
-        /// What has rules of its own elsewhere.
+        /// A value that another type checks.
         case any
 
         /// What Google calls it.
@@ -79,7 +79,7 @@ enum FCMFieldRules {
     private static let root: Fields = ["message": .message(Self.message), "validate_only": .flag]
 
     private static let message: Fields = [
-        // Of the answer, and ignored.
+        // Google's field for answers; it is ignored in requests.
         "name": .text,
         "data": .any, "notification": .message(["title": .text, "body": .text, "image": .text]),
         "android": .message(Self.android), "apns": .message(Self.apns), "webpush": .message(Self.webpush),
@@ -177,7 +177,7 @@ enum FCMFieldRules {
     /// Whether it is a number: to Foundation, `true` and `false` are so too.
     static func isNumber(_ value: Any) -> Bool { value is NSNumber && !Self.isFlag(value) }
 
-    /// A time such as `3.5s`; nil where it is none.
+    /// A duration such as `3.5s`; nil for any other text.
     private static func seconds(_ value: Any) -> Double? {
         guard let text = value as? String, text.hasSuffix("s"),
             text.utf8.dropLast().allSatisfy({ $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) })
@@ -185,7 +185,7 @@ enum FCMFieldRules {
         return Double(text.dropLast())
     }
 
-    /// Whether it is a time as RFC 3339 has it.
+    /// Whether a value is a time of RFC 3339.
     private static func isMoment(_ text: String) -> Bool {
         let pattern = /[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})/
         return text.wholeMatch(of: pattern) != nil

@@ -122,7 +122,7 @@ struct FCMRules: Sendable {
         }
     }
 
-    /// The limited size: the largest of what is for Android, for browsers and for Apple's devices.
+    /// The size that Google limits: the largest of the parts for Android, for browsers and for Apple's devices.
     private static func size(of message: [String: Any]) -> Int {
         func texts(_ part: Any?) -> Int {
             let part = part as? [String: Any] ?? [:]
