@@ -102,9 +102,12 @@ def composed(receiver, environment):
     })
     assert receiver.received(count + 1)[count:] == ["Sale: begins <b>now</b>"]
     receiver.until("(await (await navigator.serviceWorker.ready).getNotifications({ tag: 'sale' }))"
-                   ".some(({ title, body, silent }) => title === 'Sale' && body === 'begins <b>now</b>' && silent)")
+                   ".some(({ title, body, silent, data }) => title === 'Sale' && body === 'begins <b>now</b>' && silent && !data.link)")
     backend(environment, {"to": {"user": receiver.user}, "platforms": ["web"], "data": {"score": "2:1"}})
     assert receiver.received(count + 2)[count + 1:] == ['{"score":"2:1"}']
+    odd = {"title": {"toString": 0}}
+    backend(environment, {"to": {"user": receiver.user}, "platforms": ["web"], "native": {"web": {"payload": odd}}})
+    assert receiver.received(count + 3)[count + 2:] == [json.dumps(odd, separators=(",", ":"))]
 
 
 def opened(page):

@@ -30,7 +30,9 @@ import Testing
                 #expect(page.text.hasPrefix("<!DOCTYPE html>") || page.text.hasPrefix("<!doctype html>"))
             }
             for path in [
-                "/app/nothing.js", "/app/shop/nothing.js", "/app/../openapi.yaml", "/app/A_B", "/app/shop/x/y",
+                "/app/nothing.js", "/app/shop/nothing.js", "/app/../openapi.yaml", "/app/A_B", "/app/A_B/",
+                "/app/A_B/app.js",
+                "/app/shop/x/y",
             ] {
                 #expect(try await api.call(.get, path, as: .nobody).status == 404, "\(path)")
             }

@@ -12,7 +12,7 @@ self.addEventListener("push", (event) => event.waitUntil(receive(event.data)));
 self.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(tell({ isRenewed: true })));
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
-  event.waitUntil(open(event.notification.data));
+  event.waitUntil(open(event.notification.data, event.action));
 });
 
 async function texts() {
@@ -28,15 +28,12 @@ function read(data) {
   }
 }
 
-const text = (value) => (value === undefined || value === null ? "" : String(value));
+const text = (value) => (["string", "number", "boolean"].includes(typeof value) ? String(value) : "");
 
-/** A link that a click may open; a message's data hold any text. */
-function link(data) {
-  const value = text(data?.link);
-  return /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined;
-}
-
-/** A picture from the page's own origin; another host would learn who received what, and when. */
+/**
+ * An address at the page's own origin. Any user can send a link, and another site must not be opened in our name; another host's picture
+ * would tell it who received what, and when.
+ */
 function own(address) {
   const value = text(address);
   return value !== "" && URL.canParse(value, self.location) && new URL(value, self.location).origin === self.location.origin ? value : undefined;
@@ -44,7 +41,7 @@ function own(address) {
 
 /** The options of `showNotification` in a backend's message. */
 function look(push) {
-  const actions = Array.isArray(push.actions) ? push.actions.filter((action) => action?.action && action.title) : [];
+  const actions = Array.isArray(push.actions) ? push.actions.filter((action) => text(action?.action) && text(action.title)) : [];
   return {
     icon: own(push.icon) ?? "icon-192.png",
     badge: own(push.badge),
@@ -72,8 +69,8 @@ async function receive(data) {
   const id = Number(push.richId ?? push.secureId);
   const isRich = Number.isInteger(id) && id > 0;
   // A message of the classic routes, a rich one, or one of a backend, which may have data alone.
-  const received = { title: text(push.title), message: text(push.message ?? push.richMessage ?? push.body), link: link(push.data) };
-  if (!received.title && !received.message && push.data) received.message = JSON.stringify(push.data);
+  const received = { title: text(push.title), message: text(push.message ?? push.richMessage ?? push.body), link: own(push.data?.link) };
+  if (!received.title && !received.message && !isRich) received.message = JSON.stringify(push.data ?? push);
   if (isRich) Object.assign(received, await fetched(id, push, words));
   await tell({ received });
   await badge(push.app_badge);
@@ -113,8 +110,8 @@ async function fetched(id, push, words) {
   return { id, message: words.notFetched ?? "" };
 }
 
-async function open(received) {
-  if (received?.link) return self.clients.openWindow(received.link);
+async function open(received, action) {
+  if (received?.link && action !== "more") return self.clients.openWindow(received.link);
   const [page] = await pages();
   if (!page) return self.clients.openWindow(received?.id ? `./#notification=${received.id}` : "./");
   if (received?.id) page.postMessage({ open: received });

@@ -53,7 +53,8 @@ struct PageRoutes: Sendable {
     }
 
     private static func answer(_ request: APIRequest, with name: String) throws -> Response {
-        guard let file = PageFiles.all[name] else { throw Problem.notFound("no such file") }
+        let isNamed = request.parameters["app"].map { (try? AppID($0)) != nil } ?? true
+        guard isNamed, let file = PageFiles.all[name] else { throw Problem.notFound("no such file") }
         var headers = Self.headers(file)
         if Self.isKnown(file.tag, to: request.head.headerFields) {
             return Response(status: .notModified, headers: headers)
