@@ -35,6 +35,15 @@ package protocol NotificationHub: HubRegistrations {
     func outcome(of id: String, app: AppID) async throws -> HubOutcome
 }
 
+/// A hub that clients of the wire are served from: it can take sends together.
+package protocol ServedHub: NotificationHub {
+    /// Takes sends of one app together.
+    ///
+    /// - Returns: For each the id under which the hub says more; nil = it was not taken, because too many are unfinished.
+    /// - Throws: The store's error when none was taken.
+    func take(_ sends: [HubSend]) async throws -> [String?]
+}
+
 /// A send as a hub takes it: formatted, with its audience.
 package struct HubSend: Sendable, Equatable {
     /// What goes out.

@@ -5,7 +5,7 @@ package import Store
 /// The embedded hub, as `pushline-hub` calls it.
 ///
 /// It accepts a send as a job, as the API does; ``EmbeddedFanOut`` brings it to the devices.
-package struct EmbeddedHub: NotificationHub {
+package struct EmbeddedHub: ServedHub {
     /// The parts of the store that the hub uses.
     package typealias HubStore = JobStore & RegistrationStore
 
@@ -31,6 +31,10 @@ package struct EmbeddedHub: NotificationHub {
 
     package func take(_ send: HubSend) async throws -> String? {
         try await self.intake.take(self.job(of: send)).description
+    }
+
+    package func take(_ sends: [HubSend]) async throws -> [String?] {
+        try await self.intake.take(sends.map(self.job)).map { $0?.description }
     }
 
     package func outcome(of id: String, app: AppID) async throws -> HubOutcome {

@@ -21,6 +21,8 @@ struct HubHarness: Sendable {
     let client: any TestClientProtocol
     /// The hub that is served.
     let hub: EmbeddedHub
+    /// Where its limits and jobs are.
+    let host: WireHost
 
     /// The keys of the rules, by their names.
     static let keys = ["Full": "full-key==", "Listen": "listen-key==", "Send": "send-key=="]
@@ -28,13 +30,14 @@ struct HubHarness: Sendable {
     static func run(
         spec: AppSpec = AppSpec(),
         answers: Bool = true,
+        backlog: Int? = nil,
         _ body: @Sendable @escaping (HubHarness) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try await SQLiteStore.open(
-            SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
+            SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path, maximumBacklog: backlog)
         )
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
@@ -65,11 +68,11 @@ struct HubHarness: Sendable {
             responder: HubResponder(host: host, hub: hub, store: store, logger: logger),
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
             services: host.services
-                + (answers ? [RegisterHub(store: store, broker: broker, most: spec.registrationsPerUser)] : []),
+                + (answers ? [RegisterHub(store: store, broker: broker, spec: spec)] : []),
             logger: logger
         )
         try await application.test(.live) { client in
-            try await body(HubHarness(store: store, client: client, hub: hub))
+            try await body(HubHarness(store: store, client: client, hub: hub, host: host))
         }
     }
 
@@ -160,8 +163,7 @@ struct HubHarness: Sendable {
 struct RegisterHub: Service {
     let store: any ResultStore
     let broker: any MessageBroker
-    /// How many live registrations a user may have.
-    let most: Int?
+    let spec: AppSpec
 
     func run() async throws {
         try await cancelWhenGracefulShutdown {
@@ -184,14 +186,8 @@ struct RegisterHub: Service {
     private func register(_ message: MessageID) async throws {
         for job in try await self.store.registerJobs(of: message) {
             guard case .register(let request) = job.work else { continue }
-            let result = try await self.store.change(
-                request,
-                app: job.app,
-                user: job.user,
-                sequence: job.sequence,
-                expires: request.expires,
-                most: self.most
-            )
+            let hub = EmbeddedRegistrations(store: self.store)
+            guard let result = try await hub.register(request, for: job, spec: self.spec) else { continue }
             guard let waiter = try await self.store.finishRegister(job.id, result: result) else { continue }
             let event = OutgoingMessage(eventFor: job.id, waiter: waiter)
             _ = await self.broker.publish([event], deadline: .seconds(1))

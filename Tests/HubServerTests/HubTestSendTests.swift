@@ -1,3 +1,4 @@
+import HTTPAPI
 import HTTPTypes
 import HubWire
 import PushModel
@@ -20,13 +21,14 @@ struct HubTestSendTests {
 
     private static func device(
         _ number: Int,
-        _ template: (body: String, expiry: String?)? = nil
+        _ template: (body: String, expiry: String?)? = nil,
+        tag: String? = nil
     ) throws -> ImportedRegistration {
         ImportedRegistration(
             id: RegistrationID("d-\(number)"),
             pns: .apns,
             handle: try Handle(self.token(number), pns: .apns),
-            tags: [try Tag(number < 12 ? "some" : "other", .folded)],
+            tags: [try Tag(tag ?? (number < 12 ? "some" : "other"), .folded)],
             template: template.map {
                 DeviceTemplate(name: "", content: DeviceTemplate.Content(body: $0.body, expiry: $0.expiry))
             }
@@ -167,6 +169,97 @@ struct HubTestSendTests {
             let again = try await hub.call(.post, Self.path, body: Self.payload, headers: headers)
             #expect(first.header("Location") != nil && first.header("Location") == again.header("Location"))
             #expect(try await Self.jobs(hub).count == 1)
+        }
+    }
+
+    @Test("A repetition that finds other devices takes no other notification's job")
+    func repeatedForOthers() async throws {
+        try await HubHarness.run(answers: false) { hub in
+            let (one, other) = (##"{"aps":{"alert":"A"}}"##, ##"{"aps":{"alert":"B"}}"##)
+            try await Self.add([try Self.device(1, (one, nil)), try Self.device(2, (other, nil))], to: hub)
+            func test(_ format: String, _ body: String) async throws -> HubHarness.Answer {
+                let more = [
+                    "TrackingId": "0b7a7a3e-2c7d-4e58-9d0a-0123456789ab", "ServiceBusNotification-Tags": "some",
+                ]
+                return try await hub.call(.post, Self.path, body: body, headers: Self.headers(format, more))
+            }
+            let first = try await test("template", "{}")
+            #expect(try Self.results(first).count == 2)
+            #expect(try await Self.jobs(hub).count == 2)
+            // The first is no longer one of the audience.
+            try await Self.add([try Self.device(1, (one, nil), tag: "gone")], to: hub)
+            let again = try await test("template", "{}")
+            #expect(try Self.results(again).map { $0["RegistrationId"] } == ["d-2"], "\(again.text)")
+            guard case .native(let native) = try await hub.send(of: again).content else {
+                Issue.record("the send has no payload")
+                return
+            }
+            #expect(native.forms.first.map { String(decoding: $0.body, as: UTF8.self) } == other)
+            #expect(try await Self.jobs(hub).count == 2)
+            // Nor does a list with other devices stand for the former one.
+            try await Self.add([try Self.device(3), try Self.device(4)], to: hub)
+            let both = try await test("apple", Self.payload)
+            #expect(try Self.results(both).count == 2)
+            try await Self.add([try Self.device(3, tag: "gone")], to: hub)
+            let rest = try await test("apple", Self.payload)
+            #expect(try Self.results(rest).map { $0["RegistrationId"] } == ["d-4"], "\(rest.text)")
+            #expect(try await hub.send(of: rest).audience.listed == 1)
+        }
+    }
+
+    @Test(
+        "Where there is room for some notifications alone, the answer says which; where there is none, 503 stores none"
+    )
+    func backlog() async throws {
+        try await HubHarness.run(answers: false, backlog: 1) { hub in
+            let (one, other) = (##"{"aps":{"alert":"A"}}"##, ##"{"aps":{"alert":"B"}}"##)
+            try await Self.add([try Self.device(1, (one, nil)), try Self.device(2, (other, nil))], to: hub)
+            let answer = try await hub.call(.post, Self.path, body: "{}", headers: Self.headers("template"))
+            let results = try Self.results(answer)
+            #expect(answer.status == 201 && results.count == 2, "\(answer.text)")
+            #expect(results.first?["Outcome"] == "Enqueued")
+            #expect(results.last?["Outcome"]?.hasPrefix("not sent: ") == true, "\(answer.text)")
+            #expect(try answer.element("Failure") == "1")
+            let full = try await hub.call(.post, Self.path, body: "{}", headers: Self.headers("template"))
+            #expect(full.status == 503 && full.header("Retry-After") != nil, "\(full.text)")
+            #expect(try await Self.jobs(hub).count == 1)
+        }
+    }
+
+    @Test("Few search an audience at once, and a rule searches one; others are 503")
+    func searches() async throws {
+        try await HubHarness.run(answers: false) { hub in
+            try await Self.add([try Self.device(1)], to: hub)
+            func test(_ rule: String) async throws -> HubHarness.Answer {
+                try await hub.call(.post, Self.path, as: rule, body: Self.payload, headers: Self.headers())
+            }
+            try await hub.host.search(for: WireHost.Caller(app: .default, name: "hub:Full")) {
+                let refused = try await test("Full")
+                #expect(refused.status == 503 && refused.header("Retry-After") == "1", "\(refused.text)")
+                #expect(try await test("Send").status == 201)
+                try await hub.host.search(for: WireHost.Caller(app: .default, name: "hub:other")) {
+                    let refused = try await test("Send")
+                    #expect(refused.status == 503)
+                }
+            }
+            #expect(try await test("Full").status == 201)
+        }
+    }
+
+    @Test("A rule that cannot read registrations gets no whole handle")
+    func handles() async throws {
+        try await HubHarness.run(answers: false) { hub in
+            try await Self.add([try Self.device(1)], to: hub)
+            for (rule, handle) in [("Full", Self.token(1)), ("Send", "0101…0101")] {
+                let answer = try await hub.call(
+                    .post,
+                    Self.path,
+                    as: rule,
+                    body: Self.payload,
+                    headers: Self.headers()
+                )
+                #expect(try Self.results(answer).map { $0["PnsHandle"] } == [handle], "\(answer.text)")
+            }
         }
     }
 }

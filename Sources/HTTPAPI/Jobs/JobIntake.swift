@@ -74,11 +74,10 @@ final class JobIntake: Sendable {
     /// - Parameters:
     ///   - id: The job.
     ///   - app: Whose it is.
-    ///   - wait: The longest wait.
+    ///   - deadline: The end of the wait.
     /// - Returns: The job as it is when it ends, or when the wait ends; nil = the app has no job of that id.
     /// - Throws: `StoreError`.
-    func end(of id: JobID, app: AppID, wait: Duration) async throws -> Job? {
-        let deadline = ContinuousClock.now + wait
+    func end(of id: JobID, app: AppID, until deadline: ContinuousClock.Instant) async throws -> Job? {
         let ticket = self.waiter.enter(id)
         defer { self.waiter.leave(ticket) }
         guard let job = try await self.store.job(id, app: app) else { return nil }
@@ -94,6 +93,21 @@ final class JobIntake: Sendable {
     /// - Throws: `StoreError` when nothing was accepted.
     func accept(_ jobs: [NewJob]) async throws -> [JobAcceptance] { try await self.acceptor.accept(jobs) }
 
+    /// Accepts jobs of one app together; see `JobTaker`.
+    func take(_ jobs: [NewJob]) async throws -> [JobID?] {
+        guard !jobs.isEmpty else { return [] }
+        let ids = try await self.accept(jobs).map { answer throws(Problem) -> JobID? in
+            switch answer {
+            case .accepted(let job): job.id
+            case .repeated(let id): id
+            case .keyReused: throw Self.keyReused
+            case .backlogFull: nil
+            }
+        }
+        guard ids.contains(where: { $0 != nil }) else { throw Self.backlogFull }
+        return ids
+    }
+
     private func accept(_ job: NewJob) async throws -> Answer {
         let answer = try await job.isToFew ? self.groups.accept(job) : self.acceptor.accept([job])[0]
         switch answer {
@@ -104,9 +118,11 @@ final class JobIntake: Sendable {
             }
             return Answer(accepted: first, isRepeat: true)
         case .keyReused: throw Self.keyReused
-        case .backlogFull: throw StoreError(.backlogFull, "too many jobs are unfinished")
+        case .backlogFull: throw Self.backlogFull
         }
     }
+
+    private static let backlogFull = StoreError(.backlogFull, "too many jobs are unfinished")
 
     private static let keyReused = Problem(
         .unprocessableContent,

@@ -15,6 +15,8 @@ package struct WireHost: JobTaker {
     private let intake: JobIntake
     private let waiter: OutcomeWaiter
     private let failures: FailureReport
+    /// Searches of audiences under way: each keeps a connection for reading busy, as a count does.
+    private let searches = FairPermits(AudienceCounts.maximumUnderWay)
     private let metrics = RequestMetrics()
 
     /// - Parameters:
@@ -63,6 +65,10 @@ package struct WireHost: JobTaker {
             self.app = app
             self.name = name
         }
+
+        fileprivate var identified: HTTPAPI.Caller {
+            HTTPAPI.Caller(app: self.app, identity: .key(self.name), role: .operator)
+        }
     }
 
     /// A refusal for the wire to put into its own words.
@@ -104,14 +110,25 @@ package struct WireHost: JobTaker {
         isList: Bool,
         _ work: ([UInt8]) async throws -> Value
     ) async throws -> Value {
-        let caller = HTTPAPI.Caller(app: caller.app, identity: .key(caller.name), role: .operator)
-        return try await self.limits.work(
+        try await self.limits.work(
             request,
             body: isList ? .send : .limited,
-            caller: caller,
+            caller: caller.identified,
             spec: spec,
             end: context.endBody
         ) { try await work($0.bytes) }
+    }
+
+    /// Searches an audience, of which few are searched at once.
+    ///
+    /// - Throws: What ``refusal(of:request:route:)`` has words for: 503 while others search.
+    package func search<Value>(for caller: Caller, _ work: () async throws -> Value) async throws -> Value {
+        let caller = caller.identified
+        guard self.searches.take(for: caller) else {
+            throw Problem.later(.serviceUnavailable, "too many audiences are being searched at once", seconds: 1)
+        }
+        defer { self.searches.release(of: caller) }
+        return try await work()
     }
 
     /// Accepts a job, and waits for the hub's answer.
@@ -128,11 +145,14 @@ package struct WireHost: JobTaker {
     /// Accepts a job; see ``take(_:wait:)``.
     package func take(_ job: NewJob) async throws -> JobID { try await self.take(job, wait: .zero).id }
 
-    /// Waits for the end of a job, as long as for a change of a registration.
+    /// Accepts jobs together; see `JobTaker`.
+    package func take(_ jobs: [NewJob]) async throws -> [JobID?] { try await self.intake.take(jobs) }
+
+    /// Waits for the end of a job.
     ///
-    /// - Returns: The job as it is when it ends, or when the wait ends; nil = the app has no job of that id.
-    package func end(of id: JobID, app: AppID) async throws -> Job? {
-        try await self.intake.end(of: id, app: app, wait: self.configuration.classicWait)
+    /// - Returns: The job as it is when it ends, or at the deadline; nil = the app has no job of that id.
+    package func end(of id: JobID, app: AppID, until deadline: ContinuousClock.Instant) async throws -> Job? {
+        try await self.intake.end(of: id, app: app, until: deadline)
     }
 
     /// How long a change of a registration is waited for.

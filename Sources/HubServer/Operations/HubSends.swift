@@ -180,9 +180,7 @@ struct HubSends: Sendable {
             }
             .map { "\($0.name.canonicalName): \($0.value)" }.sorted()
         let query = request.target.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-        for part in [request.target.path] + query + headers {
-            hash.update(data: Array("\(part.utf8.count):\(part)".utf8))
-        }
+        hash.update(texts: [request.target.path] + query + headers)
         hash.update(data: request.body)
         return "\(request.trackingID):\(Base64URL.encode(Array(hash.finalize())))"
     }

@@ -1,3 +1,4 @@
+import Crypto
 import HTTPAPI
 import HTTPTypes
 import Hub
@@ -12,7 +13,7 @@ import Store
 /// They are jobs like all others, to lists of handles: one job for each notification, because templates make several of one send.
 struct HubTestSends: Sendable {
     let host: WireHost
-    let hub: any NotificationHub
+    let hub: any ServedHub
     let store: any ResultStore
 
     /// The most devices of a test send, as at the original.
@@ -33,32 +34,24 @@ struct HubTestSends: Sendable {
         trackingID: String?,
         _ request: HubRequest
     ) async throws -> Response {
-        let found = try await TestAudience(store: self.store, app: request.app).some(
-            Self.mostDevices,
-            of: audience,
-            form
-        )
-        var (notifications, results) = Self.divide(found, form, request.spec)
-        for index in notifications.indices {
-            var send = HubSend(
-                app: request.app,
-                .native(notifications[index].payload),
-                to: .list(notifications[index].list),
-                trackingID: trackingID.map { "\($0):\(index)" }
-            )
-            send.caller = request.caller
-            notifications[index].job = try await self.hub.take(send).flatMap { JobID($0) }
+        let caller = WireHost.Caller(app: request.app, name: request.caller)
+        let found = try await self.host.search(for: caller) {
+            try await TestAudience(store: self.store, app: request.app).some(Self.mostDevices, of: audience, form)
         }
-        let sent = notifications
-        results += try await withThrowingTaskGroup(of: [WireOutcome.Result].self) { group in
-            for notification in sent { group.addTask { try await self.results(of: notification, request) } }
-            return try await group.reduce(into: []) { $0 += $1 }
+        var (notifications, outcomes) = Self.divide(found, form, request.spec)
+        let ids = try await self.hub.take(notifications.map { $0.send(trackingID, request) })
+        for (index, id) in ids.enumerated() { notifications[index].job = id.flatMap { JobID($0) } }
+        // One after the other: a request waits for one job at a time, as that of a registration does.
+        let deadline = ContinuousClock.now + self.host.registerWait
+        for notification in notifications {
+            outcomes += await self.outcomes(of: notification, until: deadline, request)
         }
-        let order = found.map(\.id.text)
-        results.sort { (order.firstIndex(of: $0.registration) ?? 0) < (order.firstIndex(of: $1.registration) ?? 0) }
+        let order = found.map(\.row)
+        outcomes.sort { (order.firstIndex(of: $0.device.row) ?? 0) < (order.firstIndex(of: $1.device.row) ?? 0) }
+        let results = outcomes.compactMap { Self.result($0, request) }
         var response = Response.wire(WireNames.xml, WireOutcome(results).bytes, .created)
         // A test send of several jobs has no single place.
-        if sent.count == 1, let job = sent[0].job {
+        if notifications.count == 1, let job = notifications[0].job {
             response.headers[.location] = request.address("messages", job.description)
         }
         return response
@@ -70,10 +63,38 @@ struct HubTestSends: Sendable {
     private struct Notification: Sendable {
         let payload: NativePayload
         var devices: [Registration]
+        /// nil = it was not taken.
         var job: JobID?
 
+        /// - Parameters:
+        ///   - trackingID: See ``HubSend/trackingID``.
+        ///   - request: The request.
+        /// - Returns: Its send.
+        func send(_ trackingID: String?, _ request: HubRequest) -> HubSend {
+            var send = HubSend(
+                app: request.app,
+                .native(self.payload),
+                to: .list(self.list),
+                trackingID: trackingID.map { "\($0):\(self.digest)" }
+            )
+            send.caller = request.caller
+            return send
+        }
+
+        /// Names the notification among those of a request, and no other: a repetition may find other devices.
+        private var digest: String {
+            var hash = SHA256()
+            let headers = self.payload.headers.flatMap { [$0.name, $0.value] }
+            hash.update(texts: [String(headers.count)] + headers)
+            hash.update(
+                texts: self.devices.flatMap { [$0.id.text, $0.handle?.text ?? "", $0.credential.name] }
+            )
+            hash.update(data: self.payload.body)
+            return Base64URL.encode(Array(hash.finalize()))
+        }
+
         /// The registration's id is the sender's name for the device.
-        var list: RecipientList {
+        private var list: RecipientList {
             RecipientList(
                 handles: self.devices.enumerated().compactMap { index, device in
                     device.handle.map { handle in
@@ -95,8 +116,8 @@ struct HubTestSends: Sendable {
         _ devices: [Registration],
         _ form: HubSend.Form,
         _ spec: AppSpec
-    ) -> ([Notification], [WireOutcome.Result]) {
-        var (notifications, results) = ([Notification](), [WireOutcome.Result]())
+    ) -> ([Notification], [Outcome]) {
+        var (notifications, outcomes) = ([Notification](), [Outcome]())
         for device in devices {
             do {
                 let payload = try Self.payload(form, for: device, spec)
@@ -110,10 +131,10 @@ struct HubTestSends: Sendable {
                 }
             } catch {
                 let words = "\(FailureClass.rejected.hubOutcome): \(error.description)"
-                results += Self.result(of: device, words, isSuccess: false)
+                outcomes.append(Outcome(device: device, words: words, isSuccess: false))
             }
         }
-        return (notifications, results)
+        return (notifications, outcomes)
     }
 
     private static func payload(
@@ -133,25 +154,52 @@ struct HubTestSends: Sendable {
 
     // MARK: Outcomes
 
-    private func results(of notification: Notification, _ request: HubRequest) async throws -> [WireOutcome.Result] {
-        guard let id = notification.job, let job = try await self.host.end(of: id, app: request.app) else {
-            return notification.devices.flatMap {
-                Self.result(of: $0, HubSendState.unknown.rawValue, isSuccess: nil)
-            }
+    /// What became of a device.
+    private struct Outcome {
+        let device: Registration
+        let words: String
+        /// nil = it is not known yet.
+        let isSuccess: Bool?
+    }
+
+    private func outcomes(
+        of notification: Notification,
+        until deadline: ContinuousClock.Instant,
+        _ request: HubRequest
+    ) async -> [Outcome] {
+        let devices = notification.devices
+        guard let id = notification.job else {
+            return devices.map { Outcome(device: $0, words: Self.notTaken, isSuccess: false) }
         }
-        let records = try await self.store.deliveries(DeliveryQuery(job: id, app: request.app, limit: 1000)).items
+        let (job, records): (Job, [DeliveryRecord])
+        do {
+            guard let found = try await self.host.end(of: id, app: request.app, until: deadline) else {
+                return Self.unknown(devices)
+            }
+            let query = DeliveryQuery(job: id, app: request.app, limit: 1000)
+            (job, records) = (found, try await self.store.deliveries(query).items)
+        } catch {
+            // The send is accepted: a store that cannot be read now must not turn that into a failure.
+            return Self.unknown(devices)
+        }
         let known = Dictionary(records.map { ($0.reference ?? "", $0) }) { first, _ in first }
         let rest = Self.rest(of: job, notification.payload.kind.pns, without: records)
-        return notification.devices.flatMap { device -> [WireOutcome.Result] in
+        return devices.map { device in
             guard let record = known[device.id.text] else {
-                return Self.result(
-                    of: device,
-                    rest ?? HubSendState(job).rawValue,
+                return Outcome(
+                    device: device,
+                    words: rest ?? HubSendState(job).rawValue,
                     isSuccess: job.state.isFinal ? rest == DeliveryCounts.hubSuccess : nil
                 )
             }
-            return Self.result(of: device, record.words, isSuccess: record.outcome == .accepted)
+            return Outcome(device: device, words: record.words, isSuccess: record.outcome == .accepted)
         }
+    }
+
+    private static let notTaken = "not sent: too many jobs are unfinished; test again later"
+
+    private static func unknown(_ devices: [Registration]) -> [Outcome] {
+        devices.map { Outcome(device: $0, words: HubSendState.unknown.rawValue, isSuccess: nil) }
     }
 
     /// The outcome of the devices that the job does not list: by the app's `recording` it lists failures, or all devices.
@@ -165,19 +213,21 @@ struct HubTestSends: Sendable {
         return left.count == 1 ? left.keys.first : nil
     }
 
-    private static func result(of device: Registration, _ words: String, isSuccess: Bool?) -> [WireOutcome.Result] {
+    private static func result(_ outcome: Outcome, _ request: HubRequest) -> WireOutcome.Result? {
+        let device = outcome.device
         guard let platform = device.pns.flatMap(WirePlatform.init), let handle = device.handle,
             // What was stored can be shown: its parts were checked then.
             let parts = try? platform.parts(of: handle)
-        else { return [] }
-        let result = WireOutcome.Result(
+        else { return nil }
+        // Clients expect a handle, but a rule that cannot read registrations is not to get the whole of it.
+        let mayRead = request.rule.rights.contains(.listen)
+        return WireOutcome.Result(
             platform: platform,
-            handle: parts[0],
+            handle: mayRead ? parts[0] : Handle(stored: parts[0]).description,
             registration: device.id.text,
-            outcome: words,
-            isSuccess: isSuccess
+            outcome: outcome.words,
+            isSuccess: outcome.isSuccess
         )
-        return [result]
     }
 }
 
@@ -202,7 +252,7 @@ private struct TestAudience {
     let store: any ResultStore
     let app: AppID
 
-    /// How long the search for a service's registrations may take.
+    /// How long the search may take, for all services together.
     private static let time = Duration.seconds(5)
 
     /// The first registrations of each service that a form goes to, in turn.
@@ -212,8 +262,9 @@ private struct TestAudience {
             case .native(let payload): (.native, [payload.kind.pns])
             case .template: (.template, PushService.inService)
             }
+        let end = ContinuousClock.now + Self.time
         var found: [[Registration]] = []
-        for pns in services { found.append(try await self.first(most, of: audience, kind, pns)) }
+        for pns in services { found.append(try await self.first(most, of: audience, kind, pns, until: end)) }
         let turns = (0..<most).flatMap { turn in found.compactMap { $0.indices.contains(turn) ? $0[turn] : nil } }
         return Array(turns.prefix(most))
     }
@@ -222,11 +273,11 @@ private struct TestAudience {
         _ most: Int,
         of audience: TagExpression,
         _ kind: RegistrationKind,
-        _ pns: PushService
+        _ pns: PushService,
+        until end: ContinuousClock.Instant
     ) async throws -> [Registration] {
         var (rows, handles) = (Set<Int64>(), Set<Handle>())
         let memory = AudienceMemory()
-        let end = ContinuousClock.now + Self.time
         var after: Int64 = 0
         // A page of a sparse audience may be empty.
         while after < .max, rows.count < most, ContinuousClock.now < end {

@@ -35,7 +35,9 @@ final class HubRequest: Sendable {
     func header(_ name: String) -> String? { HTTPField.Name(name).flatMap { self.headers[$0] } }
 
     /// The name under which jobs of the rule are listed.
-    var caller: String { "hub:\(self.rule.name)" }
+    var caller: String { Self.caller(self.rule) }
+
+    static func caller(_ rule: HubRule) -> String { "hub:\(rule.name)" }
 
     /// Refuses tags that the app reserves, unless the rule may manage: devices have the key of a rule that may listen.
     ///

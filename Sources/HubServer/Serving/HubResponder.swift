@@ -26,7 +26,7 @@ package struct HubResponder: HTTPResponder {
     ///   - hub: The hub that is served.
     ///   - store: The store of apps, rules, jobs and registrations.
     ///   - logger: Logs requests.
-    package init(host: WireHost, hub: any NotificationHub, store: any ResultStore, logger: Logger) {
+    package init(host: WireHost, hub: any ServedHub, store: any ResultStore, logger: Logger) {
         self.host = host
         self.gate = HubGate(store: store, lifetime: host.directoryLifetime)
         let changes = RegistrationChanges(host: host, store: store)
@@ -87,7 +87,7 @@ package struct HubResponder: HTTPResponder {
     ) async throws -> Response {
         let (pass, target) = (head.pass, head.target)
         try HubGate.check(operation.right, of: pass.rule)
-        let caller = WireHost.Caller(app: pass.app, name: "hub:\(pass.rule.name)")
+        let caller = WireHost.Caller(app: pass.app, name: HubRequest.caller(pass.rule))
         // A thousand handles alone are more than all other bodies may be.
         let isList = operation == .sendBatch
         return try await self.host.work(
