@@ -285,7 +285,7 @@ struct HubRegistrationTests {
                 ("i", #"{"platform":"adm",\#(channel)}"#, "adm"),
                 ("i", #"{"platform":"mpns","pushChannel":"http://s.notify.live.net/u"}"#, "mpns"),
                 ("i", #"{"platform":"apns",\#(channel),"expirationTime":"soon"}"#, "expirationTime"),
-                ("i", #"{"platform":"apns",\#(channel),"expirationTime":"2020-01-01T00:00:00Z"}"#, "is over"),
+                ("i", #"{"platform":"apns",\#(channel),"expirationTime":"2020-01-01T00:00:00Z"}"#, "in the past"),
                 ("i", #"{"platform":"apns",\#(channel),"pushVariables":{"a":"b"}}"#, "pushVariables"),
                 ("i", #"{"platform":"apns"}"#, "pushChannel"),
                 ("a%20b", #"{"platform":"apns",\#(channel)}"#, "installationId"),

@@ -135,7 +135,7 @@ struct HubInstallations: Sendable {
             )
         }
         let user = try Self.user(wire.userID, request)
-        let expires = try RegistrationChanges.end(wire.expirationTime, "expirationTime")
+        let expires = try await self.end(of: wire, found, request)
         let own = try Self.tags(wire.tags, request, kept: kept)
         let system = try Self.tag(wire.id)
         func part(
@@ -173,6 +173,26 @@ struct HubInstallations: Sendable {
         case .superseded: return found == nil
         case .done, .issued, .notFound, .channels, .refused: return true
         }
+    }
+
+    /// When it is to end; see ``RegistrationChanges/end(_:_:of:isPatch:_:)``.
+    private func end(
+        of wire: WireInstallation,
+        _ found: [Registration]?,
+        _ request: HubRequest
+    ) async throws -> Timestamp? {
+        var stored = found ?? []
+        // Only an end that is a lifetime's is of interest.
+        if found == nil, wire.expirationTime != nil, request.spec.registrationLifetimeDays != nil {
+            stored = try await self.find(wire.id, request)
+        }
+        return try RegistrationChanges.end(
+            wire.expirationTime,
+            "expirationTime",
+            of: stored.first { $0.template == nil },
+            isPatch: found != nil,
+            request.spec
+        )
     }
 
     /// The tags that a client gives; what the wire shows of a registration comes back with them.

@@ -31,10 +31,14 @@ struct HubRegistrations: Sendable {
         guard let id = RegistrationID(text) else {
             throw WireHost.Refusal(.badRequest, "an id must have 1 to 128 letters, digits and - _ . ~")
         }
-        let upsert = try self.upsert(request)
         if request.headers[.ifMatch] != nil {
             try Self.check(request.headers[.ifMatch], try await self.changes.live(text, request))
         }
+        // Only an end that is a lifetime's is of interest.
+        let stored =
+            request.spec.registrationLifetimeDays == nil
+            ? nil : try await self.store.registration(id, app: request.app)
+        let upsert = try self.upsert(request, of: stored)
         try await self.changes.put(id, upsert, request)
         return try await self.entry(text, request)
     }
@@ -77,8 +81,8 @@ struct HubRegistrations: Sendable {
 
     // MARK: Bodies
 
-    /// What the body wants a registration to be.
-    private func upsert(_ request: HubRequest) throws -> RegisterRequest.Upsert {
+    /// What the body wants a registration to be, of which there may be one.
+    private func upsert(_ request: HubRequest, of stored: Registration? = nil) throws -> RegisterRequest.Upsert {
         let wire = try WireRegistration(reading: request.body)
         guard let pns = wire.platform.service, pns.isInService else {
             throw WireHost.Refusal(
@@ -101,7 +105,7 @@ struct HubRegistrations: Sendable {
             tags: tags,
             user: nil,
             template: template,
-            expires: try RegistrationChanges.end(wire.expirationTime, "ExpirationTime"),
+            expires: try RegistrationChanges.end(wire.expirationTime, "ExpirationTime", of: stored, request.spec),
             request
         )
     }
@@ -163,9 +167,7 @@ struct HubRegistrations: Sendable {
         let texts =
             template.map { [$0.name, $0.content.body, $0.content.expiry ?? "", $0.content.priority ?? ""] } ?? []
         let headers = template?.content.headers.flatMap { [$0.name, $0.value] } ?? []
-        for part in contents + registration.tags.map(\.key) + texts + headers {
-            hash.update(data: Array("\(part.utf8.count):\(part)".utf8))
-        }
+        hash.update(texts: contents + registration.tags.map(\.key) + texts + headers)
         // Of a digest: 63 bits, so that it is a number to every client.
         return String(hash.finalize().prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) } >> 1)
     }

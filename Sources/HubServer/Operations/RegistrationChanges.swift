@@ -117,18 +117,45 @@ struct RegistrationChanges: Sendable {
     /// - Parameters:
     ///   - text: The time as the client wrote it.
     ///   - member: The member's name.
-    /// - Returns: nil = the registration does not end: no time is given, or the year 9999, by which the wire says so.
+    ///   - stored: The registration that there is.
+    ///   - isPatch: Whether the time is what is stored where the client says nothing of it.
+    ///   - spec: The app's declaration.
+    /// - Returns: nil = the client does not end it: no time is given, or the year 9999, by which the wire says so, or the
+    ///   end of the app's lifetime, which the client has read.
     /// - Throws: `InvalidValue` for a text that is no time, or a time in the past.
-    static func end(_ text: String?, _ member: String) throws(InvalidValue) -> Timestamp? {
+    static func end(
+        _ text: String?,
+        _ member: String,
+        of stored: Registration?,
+        isPatch: Bool = false,
+        _ spec: AppSpec
+    ) throws(InvalidValue) -> Timestamp? {
         guard let text, !text.isEmpty else { return nil }
         guard let time = WireTime.loose(text) else {
             throw InvalidValue(member: member, "must be a time, as in 2027-01-31T08:00:00Z")
         }
         guard !WireTime.isNever(time) else { return nil }
+        // Some clients write no seconds.
+        if let stored, let end = stored.expires, Self.isNear(time, end, .seconds(60)) {
+            if Self.endsByLifetime(stored, spec) { return nil }
+            if isPatch { return end }
+        }
         guard time > .now else {
             throw InvalidValue(member: member, "is in the past; leave it out, or give a later time")
         }
         return time
+    }
+
+    /// Whether the end of a registration is no wish of its client: it comes the app's lifetime after the last change.
+    ///
+    /// The clocks of both times differ a little, and so a wish for nearly the same time is taken for a lifetime.
+    private static func endsByLifetime(_ registration: Registration, _ spec: AppSpec) -> Bool {
+        guard let days = spec.registrationLifetimeDays, let end = registration.expires else { return false }
+        return Self.isNear(end, registration.updated.advanced(by: .seconds(days * 86_400)), .seconds(600))
+    }
+
+    private static func isNear(_ one: Timestamp, _ other: Timestamp, _ distance: Duration) -> Bool {
+        (min(one, other).duration(to: max(one, other))) < distance
     }
 
     /// A new id in the form of a hub's: two numbers of up to 19 digits and a small one.
