@@ -170,17 +170,20 @@ extension AzureAppHub {
         guard upsert.credential == nil else { throw AzureHubError(.refused, Self.noCredentials) }
         guard let platform = WirePlatform(upsert.pns) else { throw Self.noPlatform(upsert.pns) }
         let user = upsert.onBehalf.map(\.user) ?? job.user
-        var tags = upsert.tags.map(\.name)
+        var tags = upsert.tags
         if let user {
-            let own = Tag(user: user).name
-            tags.removeAll { $0.lowercased() == own.lowercased() }
+            let own = Tag(user: user)
+            tags.removeAll { $0.name.lowercased() == own.name.lowercased() }
             tags.append(own)
         }
+        guard tags.allSatisfy(AzureExpression.allows) else { throw AzureHubError(.refused, Self.noEqualsSign) }
         let parts: [String]
         do { parts = try platform.parts(of: upsert.handle) } catch { throw AzureHubError(.refused, error.reason) }
-        return WireRegistration(platform: platform, id: id.text, handle: parts, tags: tags)
+        return WireRegistration(platform: platform, id: id.text, handle: parts, tags: tags.map(\.name))
     }
 
+    private static let noEqualsSign =
+        "an Azure hub takes no tag with =, and so no user whose name has one; register the device for another name"
     private static let noCredentials = "an app with an Azure hub has no credentials of its own; leave the name out"
 
     private static func unreadable(_ count: Int) -> AzureHubError {

@@ -7,6 +7,9 @@ package enum AzureExpression {
     /// The most tags of any other.
     package static let mostTags = 6
 
+    /// Whether a hub takes a tag: names of users may have `=`, which no tag of Azure has.
+    static func allows(_ tag: Tag) -> Bool { !tag.name.utf8.contains(UInt8(ascii: "=")) }
+
     /// Divides an expression into those that a hub takes: most often it is one.
     ///
     /// Only an expression of users' tags that `||` joins is divided: a device has one user at most, so none gets the
@@ -18,6 +21,10 @@ package enum AzureExpression {
     package static func parts(of expression: TagExpression) throws(InvalidValue) -> [String] {
         let count = expression.steps.count { if case .tag = $0 { true } else { false } }
         guard count > 0 else { throw InvalidValue("everybody has no expression; send to all") }
+        // Users share a call: one such name would fail all the others.
+        if let tag = expression.tags.first(where: { !Self.allows($0) }) {
+            throw InvalidValue("an Azure hub takes no tag with =, as \"\(tag)\" has; leave it out")
+        }
         guard let alternatives = expression.alternatives else {
             guard count <= Self.mostTags else {
                 throw InvalidValue(

@@ -92,6 +92,18 @@ struct AppHubTests {
         }
     }
 
+    @Test("a user whose name has = is refused, for no tag of the hub may have it")
+    func equalsSign() async throws {
+        let request = RegisterRequest.upsert(try #require(RegistrationID("1-2-3")), try Self.upsert())
+        try await ScriptedHub.with { scripted in
+            guard case .refused(let reason)? = try await Self.register(request, by: "dXNlcg==", at: scripted) else {
+                Issue.record("it was not refused")
+                return
+            }
+            #expect(reason.contains("no tag with =") && scripted.requests.isEmpty)
+        }
+    }
+
     @Test("a device whose id has retired gets another one, once")
     func retiredID() async throws {
         let request = RegisterRequest.create(candidate: .random(), try Self.upsert())

@@ -33,6 +33,14 @@ struct ExpressionTests {
         #expect(error?.description.contains("at most 20 tags, not 21") == true)
     }
 
+    @Test("a name with =, which no tag of Azure has, is refused before it fails others")
+    func equalsSign() throws {
+        for text in ["username:a || username:dXNlcg==", "news && !username:dXNlcg=="] {
+            let error = #expect(throws: InvalidValue.self) { try self.parts(text) }
+            #expect(error?.description.contains("\"username:dxnlcg==\"") == true)
+        }
+    }
+
     @Test("a tag that is named twice counts twice, as hubs count")
     func repeated() throws {
         let text = (self.tags("a", 6) + ["a0"]).joined(separator: " && ")
