@@ -293,7 +293,7 @@ let package = Package(
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", "OutgoingHTTP",
+                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", "OutgoingHTTP", "RawHTTP",
                 asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioPosix, nioSSL,
             ]
         ),

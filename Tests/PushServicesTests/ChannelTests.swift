@@ -2,6 +2,7 @@ import Foundation
 import Payloads
 import PushModel
 import PushlineSimulator
+import RawHTTP
 import Testing
 
 @testable import PushServices
@@ -128,6 +129,36 @@ import Testing
             #expect(fault?.description.hasPrefix("127.0.0.1: ") == true)
             #expect(fault?.kind == .unavailable(after: nil), "\(String(describing: fault))")
             await channels.close()
+        }
+    }
+
+    /// Of a creation the head says all; of a question the body is the answer.
+    @Test func aBodyThatDoesNotEndIsNotWaitedFor() async throws {
+        let material = try KeyMaterial.load(folder: nil)
+        let trust = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).pem").path
+        defer { try? FileManager.default.removeItem(atPath: trust) }
+        try Data(material.authorityPEM.utf8).write(to: URL(filePath: trust))
+        let tls = try material.serverContext(protocols: ["http/1.1"], takesCertificates: false)
+        try await Senders.with { senders in
+            var spec = try #require(senders.spec.apns)
+            spec.trustFile = trust
+            let react: @Sendable (RawServer.Request) async -> RawServer.Reply = { request in
+                let status = ["POST": 201, "DELETE": 204][request.method] ?? 200
+                let length = status == 204 ? "" : "content-length: 10\r\n"
+                let head = "HTTP/1.1 \(status) x\r\napns-channel-id: YQ==\r\n\(length)\r\n"
+                return .bytes(Array(head.utf8) + (status == 204 ? [] : Array("{".utf8)))
+            }
+            try await RawServer.run(.tls(tls), react: react) { [spec] server in
+                var spec = spec
+                spec.channelsEndpoint = "https://127.0.0.1:\(server.port)"
+                let channels = try APNsChannels(spec, timeout: .seconds(2))
+                let made = try await channels.create(.nothing)
+                #expect(made.text == "YQ==")
+                let fault = await #expect(throws: APNsChannels.Fault.self) { try await channels.all() }
+                #expect(fault?.kind == .unavailable(after: nil), "\(String(describing: fault))")
+                try await channels.delete(made)
+                await channels.close()
+            }
         }
     }
 

@@ -52,13 +52,15 @@ package final class APNsChannels: Sendable {
         }
     }
 
-    private static let timeout = TimeAmount.seconds(20)
+    /// How long a call may take, with all of its answer.
+    package static let longestCall = Duration.seconds(20)
     /// Ten times the size of a list of 10,000 ids of today's length.
     private static let maximumAnswer = 4 << 20
 
     /// All files that the credentials were read from.
     let files: [CredentialFile]
     private let client: HTTPClient
+    private let timeout: Duration
     /// nil = the client shows a certificate instead.
     private let token: APNsProviderToken?
     private let host: String
@@ -67,9 +69,11 @@ package final class APNsChannels: Sendable {
 
     /// Reads the credentials; opens no connection.
     ///
-    /// - Parameter app: The app's declaration.
+    /// - Parameters:
+    ///   - app: The app's declaration.
+    ///   - timeout: How long a call may take.
     /// - Throws: ``SenderError`` that names the wrong file or setting.
-    package init(_ app: AppSpec.APNs) throws(SenderError) {
+    package init(_ app: AppSpec.APNs, timeout: Duration = APNsChannels.longestCall) throws(SenderError) {
         let parts = SenderParts(
             settings: SenderSettings(),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
@@ -79,7 +83,8 @@ package final class APNsChannels: Sendable {
         var configuration = HTTPClient.Configuration.outgoing(trustFile: trust?.path)
         // Apple speaks HTTP/2 alone.
         configuration.httpVersion = .automatic
-        configuration.timeout.read = Self.timeout
+        configuration.timeout.read = .milliseconds(timeout.milliseconds)
+        self.timeout = timeout
         let files: [CredentialFile]
         switch app.authentication {
         case .token(let declared):
@@ -192,22 +197,45 @@ package final class APNsChannels: Sendable {
             request.headers.add(name: "content-type", value: "application/json")
             request.body = .bytes(ByteBuffer(bytes: body.bytes))
         }
+        let deadline = ContinuousClock.now.advanced(by: self.timeout)
         let answer: HTTPClientResponse
+        do { answer = try await self.client.execute(request, timeout: .milliseconds(self.timeout.milliseconds)) } catch
+        {
+            throw self.unanswered(error, isLost: method == .POST && !RequestFailure.isBeforeSending(error))
+        }
         let bytes: ByteBuffer
-        do {
-            answer = try await self.client.execute(request, timeout: Self.timeout)
-            bytes = try await answer.body.collect(upTo: Self.maximumAnswer)
-        } catch {
-            let isLost = method == .POST && !RequestFailure.isBeforeSending(error)
-            throw Fault(
-                kind: isLost ? .unknown : .unavailable(after: nil),
-                description: "\(self.host): \(ForeignText.word("\(error)"))\(isLost ? "; \(Self.mayBeMade)" : "")"
-            )
+        do { bytes = try await Self.body(of: answer, until: deadline) } catch {
+            // What became of a creation is known by the head; the other calls are repeated.
+            guard method == .POST || answer.status == .noContent else { throw self.unanswered(error, isLost: false) }
+            bytes = ByteBuffer()
         }
         // Some answers have no body.
         let read = try? JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
         guard answer.status == status else { throw self.refusal(answer, read?.reason, of: method) }
         return (answer.headers, read)
+    }
+
+    /// Reads the body: the client's own deadline ends with the head.
+    private static func body(
+        of answer: HTTPClientResponse,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> ByteBuffer {
+        try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
+            group.addTask { try await answer.body.collect(upTo: Self.maximumAnswer) }
+            group.addTask {
+                try await Task.sleep(until: deadline, clock: .continuous)
+                throw HTTPClientError.deadlineExceeded
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? ByteBuffer()
+        }
+    }
+
+    private func unanswered(_ error: any Error, isLost: Bool) -> Fault {
+        Fault(
+            kind: isLost ? .unknown : .unavailable(after: nil),
+            description: "\(self.host): \(ForeignText.word("\(error)"))\(isLost ? "; \(Self.mayBeMade)" : "")"
+        )
     }
 
     private func refusal(_ answer: HTTPClientResponse, _ word: String?, of method: HTTPMethod) -> Fault {
