@@ -86,6 +86,22 @@ struct RegisterWorkContract {
         #expect(try await listed() == [.queued])
     }
 
+    @Test func aPageOfJobsWithLargeResultsIsShort() async throws {
+        let ids = try (1000..<2000).map { try APNsChannelID("\($0)" + String(repeating: "a", count: 2000)) }
+        var jobs: [JobID] = []
+        for _ in 0..<6 {
+            let job = try await self.accept(.channel(ChannelRequest(.list(after: nil, limit: 1000))))
+            let result = RegisterResult.channels(ids.map { BroadcastChannel(id: $0) }, hasMore: false)
+            _ = try await self.store.finishRegister(job.id, result: result)
+            jobs.append(job.id)
+        }
+        let first = try await self.store.jobs(JobQuery(app: .default))
+        #expect((1..<6).contains(first.items.count))
+        let cursor = try #require(first.cursor)
+        let rest = try await self.store.jobs(JobQuery(app: .default, cursor: cursor))
+        #expect((first.items + rest.items).map(\.id) == jobs.reversed())
+    }
+
     private func die(_ job: Job) async throws -> DeadLetter {
         try await self.scenario.deadLetter("\(self.scenario.message(of: job.id).id)", type: "register")
         return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)

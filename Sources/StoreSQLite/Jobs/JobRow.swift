@@ -13,6 +13,8 @@ struct JobRow {
         """
     /// The column of the send's text.
     static let work = 6
+    /// The column of a register job's result.
+    static let result = 9
     static let source = "job JOIN app ON app.number = job.app"
 
     let sequence: Int64
@@ -46,7 +48,7 @@ struct JobRow {
         self.work = try StoredJSON.work(from: Array((row[Self.work] as String).utf8))
         self.state = try Job.State(number: row[7])
         self.hubState = (row[8] as String?).flatMap(Job.HubState.init(rawValue:))
-        self.result = try (row[9] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) }
+        self.result = try (row[Self.result] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) }
         self.reason = row[10]
         self.accepted = Timestamp(milliseconds: row[11])
         self.started = (row[12] as Int64?).map(Timestamp.init(milliseconds:))

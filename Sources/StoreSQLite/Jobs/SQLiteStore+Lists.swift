@@ -25,6 +25,7 @@ extension SQLiteStore {
             var (rows, bytes) = ([JobRow](), 0)
             while bytes < Self.pageBytes, let row = try cursor.next() {
                 bytes += (row[JobRow.work] as String).utf8.count
+                bytes += (row[JobRow.result] as String?)?.utf8.count ?? 0
                 rows.append(try JobRow(row))
             }
             let isCut = rows.count > limit || bytes >= Self.pageBytes
@@ -37,7 +38,7 @@ extension SQLiteStore {
         }
     }
 
-    /// The most text of sends that a page of jobs is read from, in bytes: a page of large ones is short.
+    /// The most text of sends and results that a page of jobs is read from, in bytes: a page of large ones is short.
     private static let pageBytes = 8 << 20
 
     /// See ``JobStore/deliveries(_:)``.
