@@ -95,6 +95,20 @@ import Testing
         }
     }
 
+    /// What waits for Apple delays no device that registers, and nothing is asked for a caller who is gone.
+    @Test func jobsAreOrdinaryAndQuestionsAreShort() async throws {
+        try await Self.run { api async throws in
+            let desk = Harness.As.user("desk")
+            _ = try await api.call(.get, "/api/channels", as: desk)
+            _ = try await api.call(.get, "/api/channels/a%2B%2F%3D", as: desk, headers: ["Prefer": "wait=30"])
+            _ = try await api.call(.post, "/api/channels", as: desk, body: "{}")
+            let jobs = try await api.store.jobs(JobQuery(app: .default)).items
+            #expect(jobs.map(\.priority) == [.normal, .normal, .normal])
+            let lives = jobs.map { $0.accepted.duration(to: $0.expires) }
+            #expect(lives == [.seconds(86_400), .seconds(60), .seconds(5)])
+        }
+    }
+
     /// A creation must not be repeated blindly: its caller always learns the job.
     @Test func aCreationThatTakesLongIsAJob() async throws {
         try await Self.run(.isSilent, wait: .milliseconds(50)) { api async throws in

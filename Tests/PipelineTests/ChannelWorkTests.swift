@@ -1,5 +1,6 @@
 import Hub
 import HubEmbedded
+import NIOConcurrencyHelpers
 import PushModel
 import PushServices
 import PushlineSimulator
@@ -107,6 +108,95 @@ import Testing
         }
     }
 
+    /// Apple's refusal is committed before the job ends: a worker that dies between the two has made no channel.
+    @Test func aCreationThatAppleRefusesIsKnownAsThat() async throws {
+        try await Self.with { harness, _ in
+            harness.simulator.inject(
+                SimulatorFault(.answer(reason: "FeatureNotEnabled"), token: "channels", count: 1)
+            )
+            let refused = try await Self.run(.create(.nothing), harness)
+            #expect(refused.state == .abandoned && refused.reason?.contains("FeatureNotEnabled") == true)
+            let calls = try await harness.store.hubCalls(of: refused.id, app: .default, limit: 1)
+            #expect(calls.map(\.state) == [.refused])
+        }
+    }
+
+    /// What Apple said is not thrown away, however long the store cannot commit.
+    @Test func anAnswerIsKeptUntilTheStoreTakesIt() async throws {
+        try await PipelineHarness.with([]) { harness in
+            harness.simulator.inject(
+                SimulatorFault(.answer(reason: "ServiceUnavailable"), token: "channels", count: 1)
+            )
+            let request = ChannelRequest(.create(.nothing))
+            let job = try await harness.accept(.register(.channel(request)))
+            let store = LockedStore(base: harness.store)
+            let clients = APNsChannelClients()
+            let work = ChannelWork(
+                clients: clients,
+                store: store,
+                breakers: Breakers(Breaker.Configuration(), logger: harness.logger),
+                logger: harness.logger
+            )
+            let spec = try #require(try await harness.store.app(.default))
+            let impatient = StoreRetry(logger: harness.logger, limit: .zero)
+            await #expect(throws: HubError.self) { try await work.result(of: request, for: job, spec: spec, impatient) }
+            #expect(store.refusals == LockedStore.most)
+            let calls = try await harness.store.hubCalls(of: job.id, app: .default, limit: 1)
+            #expect(calls.map(\.state) == [.waiting])
+            await clients.close()
+        }
+    }
+
+    @Test func aDeletionWhoseAnswerIsLostIsDone() async throws {
+        try await Self.with { harness, channels in
+            let channel = try await channels.create(.nothing)
+            harness.simulator.inject(SimulatorFault(.swallow, token: "channels", count: 1))
+            #expect(try await Self.run(.delete(channel), harness).result == .done)
+            #expect(try await channels.all().isEmpty)
+            #expect(try await Self.run(.delete(channel), harness).result == .notFound)
+        }
+    }
+
+    /// A few requests wait for an Apple that is silent; the others, and registrations, do not.
+    @Test func aSilentAppleHoldsUpNoRegistration() async throws {
+        try await Self.with { harness, _ in
+            harness.simulator.inject(SimulatorFault(.silence, token: "channels"))
+            var lists: [JobID] = []
+            for _ in 0..<70 {
+                let job = try await harness.accept(.register(.channel(ChannelRequest(.list(after: nil, limit: 1)))))
+                try await harness.publish(job)
+                lists.append(job.id)
+            }
+            let ann = try UserName("ann", .folded)
+            let device = try await harness.accept(.register(.issue(candidate: .random(), handles: [])), user: ann)
+            try await harness.publish(device)
+            #expect(try await harness.wait(for: device.id, within: .seconds(8)).state == .completed)
+            var waiting = 0
+            for id in lists where try await harness.job(id).reason?.contains("are under way") == true { waiting += 1 }
+            #expect((1...66).contains(waiting))
+        }
+    }
+
+    @Test func anAppleThatFailsIsLeftAlone() async throws {
+        try await Self.with { harness, _ in
+            harness.simulator.inject(SimulatorFault(.answer(reason: "ServiceUnavailable"), token: "channels"))
+            for _ in 0..<8 {
+                let job = try await harness.accept(.register(.channel(ChannelRequest(.list(after: nil, limit: 1)))))
+                try await harness.publish(job)
+            }
+            var last: Job?
+            for _ in 0..<1200 where last == nil {
+                let jobs = try await harness.store.jobs(JobQuery(app: .default)).items
+                last = jobs.first { $0.reason?.contains(" fails: ") == true }
+                try await Task.sleep(for: .milliseconds(25))
+            }
+            // It is well again, and is asked when the breaker's pause is over.
+            let waiting = try #require(last)
+            harness.simulator.clearFaults()
+            #expect(try await harness.wait(for: waiting.id).result == .channels([], hasMore: false))
+        }
+    }
+
     @Test func credentialsThatCannotBeReadAreNamedWithoutTheirFile() async throws {
         try await Self.with { harness, _ in
             var spec = try #require(try await harness.store.app(.default))
@@ -120,5 +210,46 @@ import Testing
             let none = try await Self.run(.create(.nothing), harness)
             #expect(none.reason?.contains("has no APNs credentials") == true)
         }
+    }
+}
+
+/// A store that cannot commit the end of a call at first.
+private struct LockedStore: HubCallStore {
+    /// How often it refuses.
+    static let most = 2
+
+    let base: SQLiteStore
+    private let count = NIOLockedValueBox(0)
+
+    init(base: SQLiteStore) { self.base = base }
+
+    var refusals: Int { self.count.withLockedValue(\.self) }
+
+    func beginHubCalls(
+        _ calls: [HubCallKey],
+        lasting time: Duration,
+        isWithdrawn: Bool
+    ) async throws -> [HubCallStart] {
+        try await self.base.beginHubCalls(calls, lasting: time, isWithdrawn: isWithdrawn)
+    }
+
+    func endHubCalls(_ calls: [HubCallKey], _ end: HubCallEnd) async throws {
+        let isRefused = self.count.withLockedValue { count in
+            guard count < Self.most else { return false }
+            count += 1
+            return true
+        }
+        guard !isRefused else { throw StoreError(.unavailable, "locked") }
+        try await self.base.endHubCalls(calls, end)
+    }
+
+    func takeHubCalls(limit: Int) async throws -> [AskedHubCall] { try await self.base.takeHubCalls(limit: limit) }
+
+    func noteHubCall(_ call: HubCallKey, _ news: HubCallNews) async throws {
+        try await self.base.noteHubCall(call, news)
+    }
+
+    func hubCalls(of job: JobID, app: AppID, limit: Int) async throws -> [HubCall] {
+        try await self.base.hubCalls(of: job, app: app, limit: limit)
     }
 }

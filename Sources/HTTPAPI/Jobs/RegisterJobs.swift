@@ -27,16 +27,23 @@ struct RegisterJobs: Sendable {
             app: request.app,
             user: user,
             key: caller.key,
-            // A device that registers does not wait for the thousands that a backend brings.
-            priority: caller.actsForApp ? .normal : .high,
+            // A device that registers does not wait for the thousands that a backend brings, nor for Apple.
+            priority: caller.actsForApp || work.channels != nil ? .normal : .high,
             work: .register(work),
-            lifetime: configuration.jobLifetime,
+            lifetime: work.channels?.isQuestion == true ? self.patience(request) : configuration.jobLifetime,
             idempotency: key.map {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
             }
         )
         let wait = request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait
         return try await self.context.intake.take(job, wait: wait)
+    }
+
+    /// How long anybody may ask for the answer to a question.
+    private func patience(_ request: APIRequest) -> Duration {
+        let configuration = self.context.configuration
+        // Who states a preference may be answered with the job, and look at it later.
+        return request.preference.isStated ? configuration.maximumWait : configuration.classicWait
     }
 
     /// The answer to the caller.
@@ -97,4 +104,8 @@ struct RegisterJobs: Sendable {
             Problem(.internalServerError, "the hub's answer does not fit the request", headers: [.job: job])
         }
     }
+}
+
+extension RegisterRequest {
+    fileprivate var channels: ChannelRequest? { if case .channel(let request) = self { request } else { nil } }
 }

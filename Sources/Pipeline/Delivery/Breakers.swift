@@ -6,7 +6,7 @@ import PushModel
 import PushServices
 import PushlineMetrics
 
-/// The breakers of a delivery worker, one for each credential of an app at a push service, or one for the app's hub over a wire.
+/// The breakers of a worker, one for each credential of an app at a push service, or one for the app's hub over a wire.
 final class Breakers: Sendable {
     struct Key: Hashable {
         let app: AppID
@@ -74,10 +74,10 @@ final class Breakers: Sendable {
         self.breakers.withLockedValue { $0[key]?.enter(now: .now) ?? .free }
     }
 
-    /// Makes a call of an app's hub over a wire that is no send, as far as the hub's breaker lets it.
+    /// Makes a call of an app's hub over a wire, or of its channels at Apple, that is no send, as far as the breaker lets it.
     ///
     /// - Parameters:
-    ///   - key: The hub's breaker.
+    ///   - key: The breaker.
     ///   - isQuestion: Whether it only asks. What a hub answers then says nothing about sends, only that it gives no answer does:
     ///     a rule that may send need not be one that may ask.
     ///   - call: The call.
@@ -91,7 +91,7 @@ final class Breakers: Sendable {
         let permission = self.enter(key)
         if case .rejected(let pause, let reason) = permission { throw HubIsResting(pause: pause, reason: reason) }
         var said: [DeviceResult] = []
-        defer { _ = self.record(SendStatistics(said, of: nil), as: permission, key) }
+        defer { _ = self.record(SendStatistics(said, of: key.pns, key.credential), as: permission, key) }
         do {
             let value = try await call()
             said = [.accepted]
@@ -174,7 +174,7 @@ extension Breakers.Key {
     }
 }
 
-/// A hub over a wire that is not called now: it failed, and its breaker is open.
+/// What is not called now: a hub over a wire or Apple's channels, where the breaker is open, or where the call's turn has not come.
 struct HubIsResting: Error {
     let pause: Duration
     let reason: WaitReason

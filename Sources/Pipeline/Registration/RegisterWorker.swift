@@ -22,7 +22,7 @@ package struct RegisterWorker: Service {
     private let concurrency: Int
     private let logger: Logger
     private let pauses: PauseWatch
-    /// Of the hubs over a wire.
+    /// Of the hubs over a wire, and of Apple's channels.
     private let breakers: Breakers
 
     /// - Parameters:
@@ -32,7 +32,7 @@ package struct RegisterWorker: Service {
     ///   - apps: The apps' declarations.
     ///   - broker: The broker.
     ///   - concurrency: The most messages in progress at once.
-    ///   - breaker: When a hub over a wire is not called.
+    ///   - breaker: When a hub over a wire, or Apple's channels, are not called.
     ///   - logger: For degraded states.
     package init(
         hubs: AppHubs,
@@ -45,14 +45,17 @@ package struct RegisterWorker: Service {
         logger: Logger
     ) {
         self.hubs = hubs
-        self.channels = ChannelWork(clients: channels, store: store, logger: logger)
         self.store = store
         self.apps = apps
         self.broker = broker
         self.concurrency = concurrency
         self.logger = logger
         self.pauses = PauseWatch(store: store, logger: logger)
+        // All that this worker counts are calls.
+        var breaker = breaker
+        breaker.failures = breaker.failedCalls
         self.breakers = Breakers(breaker, logger: logger)
+        self.channels = ChannelWork(clients: channels, store: store, breakers: self.breakers, logger: logger)
     }
 
     package func run() async throws {
@@ -152,12 +155,21 @@ package struct RegisterWorker: Service {
     /// Applies a job to the hub, and finishes it.
     ///
     /// - Returns: false if only a part of it is done.
-    /// - Throws: ``HubError`` when it is to be tried again later.
+    /// - Throws: ``HubError`` or ``HubIsResting`` when it is to be tried again later.
     private func apply(_ job: Job, _ retry: StoreRetry) async throws -> Bool {
         guard case .register(let request) = job.work else { return true }
+        guard case .channel = request else { return try await self.carryOut(request, job, retry) }
+        // Until the answer is committed.
+        return try await self.channels.inTurn(job.id) { try await self.carryOut(request, job, retry) }
+    }
+
+    private func carryOut(_ request: RegisterRequest, _ job: Job, _ retry: StoreRetry) async throws -> Bool {
         guard let result = try await self.result(of: request, job: job, retry) else { return false }
         CrashPoint.registerApplied.reach()
-        let waiter = try await retry.run { try await self.store.finishRegister(job.id, result: result) }
+        // Without a limit, as for outcomes: the answer to a creation would be lost.
+        let waiter = try await StoreRetry(logger: retry.logger).run {
+            try await self.store.finishRegister(job.id, result: result)
+        }
         CrashPoint.registerFinished.reach()
         await EventSender(broker: self.broker).notify(waiter, of: job.id)
         MetricDescription.registerJobs.counter([.outcome: result.label]).increment()

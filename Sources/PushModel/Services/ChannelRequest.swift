@@ -29,6 +29,13 @@ package struct ChannelRequest: Codable, Sendable, Equatable {
     }
 
     package let action: Action
+    /// Whether it changes nothing: then only its caller wants the answer.
+    package var isQuestion: Bool {
+        switch self.action {
+        case .list, .show: true
+        case .create, .delete: false
+        }
+    }
     /// Which of the app's credentials at APNs; nil = the default one.
     package let credential: CredentialName?
 
