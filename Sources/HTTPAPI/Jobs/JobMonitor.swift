@@ -29,6 +29,7 @@ final class JobMonitor: Sendable {
 
     private struct Entry {
         var snapshot: Snapshot
+        let readAt: ContinuousClock.Instant
         var samples: [Sample]
     }
 
@@ -36,9 +37,11 @@ final class JobMonitor: Sendable {
     private let read: @Sendable ([JobID]) async throws -> [Job]
     private let entries = NIOLockedValueBox<[JobID: Entry]>([:])
 
-    private static let lifetime = Duration.milliseconds(250)
+    private static let lifetime = Duration.milliseconds(50)
     /// Over how long the rate is taken.
     private static let span = Duration.seconds(5)
+    /// A rate over less time would say little.
+    private static let shortestSpan = Duration.milliseconds(250)
     private static let capacity = 1000
 
     /// - Parameters:
@@ -49,12 +52,10 @@ final class JobMonitor: Sendable {
         self.read = read
     }
 
-    /// The job, at most a quarter of a second old while it runs; nil when the app has none of that id.
+    /// The job, at most ``lifetime`` old while it runs; nil when the app has none of that id.
     func snapshot(of id: JobID, app: AppID) async throws -> Snapshot? {
         let known = self.entries.withLockedValue { $0[id] }
-        if let known, known.snapshot.job.app == app, let last = known.samples.last,
-            last.at.duration(to: .now) < Self.lifetime
-        {
+        if let known, known.snapshot.job.app == app, known.readAt.duration(to: .now) < Self.lifetime {
             return known.snapshot
         }
         guard let seen = try await self.snapshots(of: [id]).first, seen.job.app == app else { return nil }
@@ -85,19 +86,19 @@ final class JobMonitor: Sendable {
                 if entries.count >= Self.capacity { entries.removeAll() }
             }
             var samples = entries[job.id]?.samples ?? []
-            samples.append(Sample(at: now, counts: counts))
+            let sample = Sample(at: now, counts: counts)
+            let snapshot = Snapshot(job: job, rates: Self.rates(samples.first ?? sample, sample, of: job))
+            if samples.last.map({ $0.at.duration(to: now) >= Self.shortestSpan }) ?? true { samples.append(sample) }
             // The youngest that is old enough, and all after it.
             while samples.count > 2, samples[1].at.duration(to: now) >= Self.span { samples.removeFirst() }
-            let snapshot = Snapshot(job: job, rates: Self.rates(samples, of: job))
-            entries[job.id] = Entry(snapshot: snapshot, samples: samples)
+            entries[job.id] = Entry(snapshot: snapshot, readAt: now, samples: samples)
             return snapshot
         }
     }
 
-    private static func rates(_ samples: [Sample], of job: Job) -> [PushService: Double]? {
-        guard let first = samples.first, let last = samples.last else { return nil }
+    private static func rates(_ first: Sample, _ last: Sample, of job: Job) -> [PushService: Double]? {
         let time = first.at.duration(to: last.at)
-        if time >= Self.lifetime {
+        if time >= Self.shortestSpan {
             var rates: [PushService: Double] = [:]
             for (pns, count) in last.counts {
                 rates[pns] = max(0, Double(count - first.counts[pns, default: 0]) / time.inSeconds)
@@ -107,6 +108,6 @@ final class JobMonitor: Sendable {
         // By the wall clock, for there is no other of that time.
         guard let started = job.started else { return nil }
         let whole = started.duration(to: .now)
-        return whole >= Self.lifetime ? last.counts.mapValues { Double($0) / whole.inSeconds } : nil
+        return whole >= Self.shortestSpan ? last.counts.mapValues { Double($0) / whole.inSeconds } : nil
     }
 }
