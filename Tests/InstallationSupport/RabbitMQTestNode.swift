@@ -129,7 +129,7 @@ package func withRabbitMQ<Result: Sendable>(
 
 /// Waits until a condition holds; fails after 30 s.
 package func eventually(_ what: String, _ condition: @Sendable () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(30)
+    let end = ContinuousClock.now + .seconds(60)
     while try await !condition() {
         guard ContinuousClock.now < end else { throw RabbitMQTestNode.Failure(description: "Never came: \(what)") }
         try await Task.sleep(for: .milliseconds(50))
