@@ -127,7 +127,7 @@ package func withRabbitMQ<Result: Sendable>(
     }
 }
 
-/// Waits until a condition holds; fails after 30 s.
+/// Waits until a condition holds; fails after a minute.
 package func eventually(_ what: String, _ condition: @Sendable () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(60)
     while try await !condition() {
