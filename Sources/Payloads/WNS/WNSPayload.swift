@@ -30,7 +30,8 @@ enum WNSPayload {
     /// place.
     private static func message(_ message: Content.Message) throws(InvalidValue) -> NativePayload {
         let headers = message.headers(at: .wns)
-        let json = JSONValue.texts(try message.handed()).compactText
+        let data = try message.handed()
+        let json = JSONValue.texts(data).compactText
         let push = WNSPush(message)
         let whole = push.whole.flatMap { message.members?[$0] }
         let text: String
@@ -46,17 +47,17 @@ enum WNSPayload {
             }
             text = "<tile><visual>\(bindings.joined())</visual></tile>"
         default:
-            return Self.toast(message, data: json, headers: headers)
+            return Self.toast(message, data: data.isEmpty ? nil : json, headers: headers)
         }
         return NativePayload(kind: push.kind, headers: headers, body: Array(text.utf8))
     }
 
     private static func toast(
         _ message: Content.Message,
-        data: String,
+        data: String?,
         headers: [NativePayload.Header]
     ) -> NativePayload {
-        let launch = data == "{}" ? "" : " launch=\"\(XMLText.escape(data))\""
+        let launch = data.map { " launch=\"\(XMLText.escape($0))\"" } ?? ""
         let scenario = message.members?.text("wns.scenario").map { " scenario=\"\($0)\"" } ?? ""
         let sound = message.members?.text("wns.sound").map { "<audio src=\"\(XMLText.escape($0))\"/>" } ?? ""
         return Self.toast(
