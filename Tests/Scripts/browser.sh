@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the app's page in Firefox and Chromium against a demonstration.
-#   Tests/Scripts/browser.sh BIN LOG VENV WORK
+#   Tests/Scripts/browser.sh BIN LOG VENV WORK FOLDER
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -8,7 +8,7 @@ BIN=${1:?the folder of the programs}
 LOG=${2:?the file for what the demonstration prints}
 VENV=${3:?the environment of Python with axe-playwright-python}
 WORK=${4:?the folder for profiles, logs and screenshots}
-ENV_FILE="$ROOT/.pushline/quickstart.env"
+FOLDER=${5:?the folder of the demonstration}
 # shellcheck source=Tests/Scripts/demonstration.sh
 . "$ROOT/Tests/Scripts/demonstration.sh"
 

@@ -1,10 +1,12 @@
 # shellcheck shell=bash
-# A demonstration (deploy/quickstart --stay) for as long as a test runs. To be sourced, with ROOT, BIN, LOG and ENV_FILE set.
+# A demonstration (deploy/quickstart --stay) for as long as a test runs, beside any other. To be sourced, with ROOT, BIN, LOG and
+# FOLDER set, where it is to be; sets ENV_FILE.
 #
 #   fail TEXT...          ends the test
 #   demonstration_start   returns when it is ready; it ends with the test
 
 QUICKSTART=
+ENV_FILE="$FOLDER.env"
 
 fail() {
     printf '%s: %s\n' "$(basename "$0")" "$*" >&2
@@ -26,7 +28,7 @@ trap 'exit 130' INT
 
 demonstration_start() {
     rm -f "$ENV_FILE"
-    PUSHLINE_BIN=$BIN "$ROOT/deploy/quickstart" --stay >>"$LOG" 2>&1 </dev/null &
+    PUSHLINE_BIN=$BIN "$ROOT/deploy/quickstart" --stay --folder "$FOLDER" >>"$LOG" 2>&1 </dev/null &
     QUICKSTART=$!
     for _ in $(seq 1 1500); do
         if [ -s "$ENV_FILE" ]; then break; fi

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Does against a demonstration what the documents say: Examples/backend.sh, the curl of docs/hub.md, and an SDK of Azure Notification Hubs.
-#   Tests/Scripts/quickstart.sh BIN LOG VENV
+#   Tests/Scripts/quickstart.sh BIN LOG VENV FOLDER
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BIN=${1:?the folder of the programs}
 LOG=${2:?the file for what is printed}
 VENV=${3:?the environment of Python with azure-notification-hub-unofficial}
-ENV_FILE="$ROOT/.pushline/quickstart.env"
+FOLDER=${4:?the folder of the demonstration}
 # shellcheck source=Tests/Scripts/demonstration.sh
 . "$ROOT/Tests/Scripts/demonstration.sh"
 
@@ -19,7 +19,8 @@ sed -n '/^```bash$/,/^```$/p' "$ROOT/docs/moving-in.md" | sed '1d;$d' | diff -u 
 demonstration_start
 
 # shellcheck disable=SC2016
-sed -n '/^```sh$/,/^```$/p' "$ROOT/docs/hub.md" | sed '1d;$d' >"$LOG.hub"
+sed -n '/^```sh$/,/^```$/p' "$ROOT/docs/hub.md" | sed "1d;\$d;s|^\. \.pushline/quickstart\.env\$|. '$ENV_FILE'|" >"$LOG.hub"
+grep -qF "$ENV_FILE" "$LOG.hub" || fail "the curl of docs/hub.md does not read .pushline/quickstart.env"
 (cd "$ROOT" && bash -euo pipefail "$LOG.hub") >"$LOG.answer" 2>&1 || fail "the curl of docs/hub.md failed: see $LOG.answer"
 grep -q '^HTTP/[0-9.]* 201' "$LOG.answer" || fail "the hub does not take what docs/hub.md sends: see $LOG.answer"
 

@@ -30,7 +30,7 @@ unknown_argument() {
 }
 
 # Takes the lock of a folder for as long as this script lives, or ends it, saying who has it.
-#   only_one DIR WHAT
+#   only_one DIR WHAT [ADVICE]
 # The lock's descriptor is LOCK_FD: what is started in the background must close it.
 only_one() {
     local attempt
@@ -42,7 +42,7 @@ only_one() {
             continue
         fi
         if ! flock -n "$LOCK_FD"; then
-            die "$2 is running already (process $(cat "$1/lock.pid" 2>/dev/null || echo unknown))."
+            die "$2 is running already (process $(cat "$1/lock.pid" 2>/dev/null || echo unknown)).${3:+ $3}"
         fi
         # Whoever had it may have removed the file since it was opened: then the lock is none that others see.
         if [ "$1/lock" -ef "/proc/$BASHPID/fd/$LOCK_FD" ]; then break; fi
