@@ -69,9 +69,14 @@ package struct HubSend: Sendable, Equatable {
     /// The most bytes that they have together, as JSON.
     package static let mostListBytes = 256 << 10
 
+    /// What its sender wrote, where the form is another: see ``PushModel/SendRequest/Original``.
+    package typealias Original = SendRequest.Original
+
     package let app: AppID
     package let form: Form
     package let audience: Audience
+    /// nil = it was written as its form is.
+    package var original: Original?
     /// The same for each repetition of the send, and for no other; nil = it is not repeated.
     package var trackingID: String?
     /// When it is to go out; nil or past = at once.
@@ -109,6 +114,8 @@ package struct HubReport: Sendable, Equatable {
     package var ended: Timestamp?
     /// The notification as its sender wrote it; empty = the hub does not say.
     package var body = ""
+    /// The wire's name of the platform that it was sent to, where that is not the one of its service.
+    package var platform: String?
     /// The tag expression that the send is for; nil = it is for all, or for a list.
     package var tags: String?
     /// The services that it goes to, as far as they are known.

@@ -59,7 +59,9 @@ package struct EmbeddedHub: ServedHub {
         return NewJob(
             app: send.app,
             key: send.caller,
-            work: .send(SendRequest(to: audience, platforms: services, content: content)),
+            work: .send(
+                SendRequest(to: audience, platforms: services, content: content, original: send.original)
+            ),
             lifetime: self.jobLifetime,
             // The id of a repetition stands for the whole send.
             idempotency: send.trackingID.map { id in
@@ -81,14 +83,15 @@ extension HubReport {
         )
         self.counts = counts
         (self.accepted, self.started, self.ended) = (job.accepted, job.started, job.finished)
-        self.body = Self.body(of: send.content)
+        self.body = send.original?.body ?? Self.body(of: send.content)
+        self.platform = send.original?.platform
         if case .tags(let expression) = send.audience { self.tags = expression.description }
         self.isForTemplates = send.content.kind == .template
         // For templates, only services that were sent to are known.
         self.services = self.isForTemplates ? job.counts.keys.sorted() : send.platforms
     }
 
-    /// The notification as its sender wrote it.
+    /// The notification as it goes out.
     private static func body(of content: Content) -> String {
         if case .template(let properties) = content { return JSONValue.texts(properties.values).compactText }
         guard case .native(let native) = content, let form = native.forms.first else { return "" }

@@ -11,9 +11,10 @@ package enum WireNames {
     package static let scheduleTime = "ServiceBusNotification-ScheduleTime"
     /// The format of sends to the templates of registrations.
     package static let templateFormat = "template"
-    package static let apnsExpiry = "ServiceBusNotification-Apns-Expiry"
-    package static let apnsPriority = "X-Apns-Priority"
-    package static let apnsPushType = "X-Apns-Push-Type"
+    /// Until when APNs is to keep it, as clients spell it, and as samples do.
+    package static let apnsExpiry = ["ServiceBusNotification-Apns-Expiry", "ServiceBusNotification-ApnsExpiry"]
+    /// All of the hub's own that a send may have.
+    package static let ofSends = [Self.format, Self.tags, Self.deviceHandle, Self.scheduleTime] + Self.apnsExpiry
     package static let trackingID = "TrackingId"
     package static let correlationID = "x-ms-correlation-request-id"
     package static let continuation = "x-ms-continuationtoken"

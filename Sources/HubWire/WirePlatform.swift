@@ -30,6 +30,20 @@ package enum WirePlatform: String, CaseIterable, Sendable {
         self = found
     }
 
+    /// The platform under which a registration is shown: that of its client, where it is one of the service.
+    package init?(_ service: PushService, written name: String?) {
+        if let own = name.flatMap(WirePlatform.init(installationName:)), own.service == service {
+            self = own
+        } else {
+            self.init(service)
+        }
+    }
+
+    /// What is kept of the platform that a client names: nothing where the registration is shown under that name anyway.
+    package var written: String? {
+        self.service.flatMap(WirePlatform.init) == self ? nil : self.installationName
+    }
+
     /// Reads `ServiceBusNotification-Format`, in any letter case.
     package init?(format: String) {
         let name = format.lowercased()

@@ -2,12 +2,12 @@ package import PushModel
 
 /// Times as the clients of a hub write them.
 package enum WireTime {
-    /// How a registration that never ends says so.
+    /// How a registration that never ends says so, in the answer to what it was written by.
     package static let never = "9999-12-31T23:59:59.999"
 
-    /// How one in a list says so.
-    package static let neverInList = "\(never)Z"
-    /// How one of an installation says so.
+    /// How one that is read says so, alone or in a list.
+    package static let neverWhenRead = "\(never)Z"
+    /// How an installation says so, and a registration of one.
     package static let neverOfInstallation = "9999-12-31T23:59:59.9999999Z"
 
     /// Whether a time is the end of time, which stands for no end.

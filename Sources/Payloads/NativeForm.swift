@@ -10,7 +10,7 @@ package struct NativeForm: Sendable {
     /// The member that has the payload.
     package let member: String
     /// The headers that a send may set, in the service's spelling; empty = the form has no member for headers.
-    let headers: [String]
+    package let headers: [String]
     /// The form in the API's description: a schema in YAML.
     package let schema: String
     /// Until when a form says that its service is to keep it, if it says so, where it begins at that moment.

@@ -89,6 +89,8 @@ import Testing
         ),
         (#"{"pns":"fcm","handle":"h","template":{"body":"{}","tags":[]}}"#, "template.tags", "no such member"),
         (#"{"pns":"apns","handle":"aa","template":{"body":"{}","expiry":"$("}}"#, "template.expiry", "expression"),
+        (#"{"pns":"fcm","handle":"h","platform":"fcmv1"}"#, "platform", "must be gcm"),
+        (#"{"pns":"apns","handle":"aa","platform":"gcm"}"#, "platform", "leave it out"),
         (#"{"pns":"fcm","handle":"h","tags":["ok","a||b"]}"#, "tags[1]", "made of"),
         (
             #"{"pns":"fcm","handle":"h","user":"ann","tags":["username:bob"]}"#, "tags[0]",
@@ -207,7 +209,8 @@ import Testing
                     handle: Handle(stored: #"a"b\c{}[],:'<>&%\u0000"#),
                     user: try UserName("_@#.:-", .folded),
                     tags: try ["z", "_@#.:-", "username", "usernames:x"].map { try Tag($0, .folded) },
-                    expires: Timestamp(milliseconds: 32_503_680_000_123)
+                    expires: Timestamp(milliseconds: 32_503_680_000_123),
+                    platform: "gcm"
                 ),
                 ImportedRegistration(
                     pns: .wns,
@@ -236,7 +239,7 @@ import Testing
             )
             let found = try await api.store.registration(#require(RegistrationID("A~b.c_d-1")), app: other)
             #expect(found?.handle == rows[1].handle)
-            #expect(found?.expires == rows[1].expires)
+            #expect(found?.expires == rows[1].expires && found?.written == WrittenDevice(platform: "gcm"))
         }
     }
 

@@ -37,7 +37,7 @@ struct InstallationTests {
         let text = String(decoding: Self.installation.json.bytes, as: UTF8.self)
         try await ScriptedHub.with(.xml(200, text), .refusal(404), .xml(200, "[]"), .refusal(429)) { scripted in
             var stored = Self.installation
-            stored.expirationTime = "\(WireTime.never)Z"
+            stored.expirationTime = WireTime.neverOfInstallation
             try await #expect(scripted.hub.installation("phone-1") == stored)
             try await #expect(scripted.hub.installation("phone-1") == nil)
             try await #expect(failure { _ = try await scripted.hub.installation("phone-1") }.kind == .unanswered)

@@ -63,9 +63,7 @@ struct HubContractDevicesTests {
                             headers: ["Content-Type": types[number % 3]]
                         )
                         #expect(answer.status == 200, "\(name): \(answer.text)")
-                        // Of the retired interface of FCM none is kept.
-                        let shown = name.replacing("Gcm", with: "FcmV1")
-                        #expect(answer.text.contains("<\(shown) xmlns=\"\(WireNames.connect)\""), "\(answer.text)")
+                        #expect(answer.text.contains("<\(name) xmlns=\"\(WireNames.connect)\""), "\(answer.text)")
                         let registration = try answer.registration
                         #expect(registration.tags.sorted() == (isTemplate ? ["a"] : ["a", "b"]))
                         #expect(registration.template?.body == (isTemplate ? template : nil))

@@ -276,7 +276,7 @@ struct HubContractTests {
                 let installation = try WireInstallation(reading: read.bytes, id: "i")
                 let end =
                     number == 0
-                    ? "9999-12-31T23:59:59.999Z" : number == 1 ? "2126-02-19T07:08:00" : "2126-02-19T07:08:09"
+                    ? "9999-12-31T23:59:59.9999999Z" : number == 1 ? "2126-02-19T07:08:00" : "2126-02-19T07:08:09"
                 #expect(
                     installation.tags == ["a"] && installation.expirationTime?.hasPrefix(end) == true,
                     "\(read.text)"

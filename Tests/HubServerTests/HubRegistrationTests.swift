@@ -28,7 +28,7 @@ struct HubRegistrationTests {
             let registration = try read.registration
             #expect(read.status == 200 && registration.id == String(match.1) && registration.tags == ["a", "b"])
             #expect(registration.platform == .apple && registration.handle == [HubHarness.token])
-            #expect(registration.expirationTime == "9999-12-31T23:59:59.999")
+            #expect(registration.expirationTime == "9999-12-31T23:59:59.999Z")
             #expect(read.header("ETag") == "W/\"\(try #require(registration.etag))\"")
             #expect(read.text.contains("<AppleRegistrationDescription xmlns=\""))
             let deleted = try await hub.call(.delete, path, as: "Listen", headers: ["If-Match": "*"])

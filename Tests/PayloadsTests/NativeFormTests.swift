@@ -358,7 +358,7 @@ import Testing
 
     @Test(
         arguments: [
-            "", "text", "<toast>", "<toast></tile>", "<tile/>", "<toast/><toast/>", "<toast/>text", "<toast/><",
+            "", "text", "<toast>", "<toast></tile>", "<raw/>", "<toast/><toast/>", "<toast/>text", "<toast/><",
             "<toast a=\"1\" a=\"2\"/>", "<toast/>\u{0}", "<toast>\u{1}</toast>",
             "<toast>&x;</toast>",
             "<!DOCTYPE toast [<!ENTITY x \"y\">]><toast>&x;</toast>", "<toast a=1/>", "<toast xmlns=\"x\"/",
@@ -372,6 +372,16 @@ import Testing
     )
     func whatIsNoToastIsRefused(body: String) {
         #expect(Self.fault { try Self.wns(body) }?.member == "body")
+    }
+
+    @Test(arguments: [NativePayload.Kind.toast, .tile, .badge]) func withoutATypeItIsWhatItsRootSays(
+        kind: NativePayload.Kind
+    ) throws {
+        #expect(try Self.wns("<?xml version=\"1.0\"?><\(kind.name)/>").kind == kind)
+        for other in NativePayload.Kind.allOfWNS where other != kind && other != .raw {
+            let fault = Self.fault { try Self.wns("<\(kind.name)/>", [("X-WNS-Type", "wns/\(other.name)")]) }
+            #expect(fault?.member == "body")
+        }
     }
 
     @Test(

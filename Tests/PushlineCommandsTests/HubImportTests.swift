@@ -59,9 +59,21 @@ import Testing
             named
                 == #"{"id":"1-2-3","pns":"apns","handle":"\#(Self.token)","tags":["installation:i","a"],"template":{"name":"my name","body":"{}"}}"#
         )
-        let line = try self.line { $0.template = WireTemplate(body: "{}") }.get()
-        #expect(line.template == "")
+        // Two without a name are two.
+        let unnamed = try ["{}", #"{"a":"b"}"#, "{}"].map { body in
+            try self.line { $0.template = WireTemplate(body: body) }.get().template
+        }
+        #expect(unnamed[0] != nil && unnamed[0] == unnamed[2] && unnamed[0] != unnamed[1])
         #expect(try self.line().get().template == nil)
+    }
+
+    @Test func whatIsGcmStaysGcm() throws {
+        let line = #"{"id":"1","pns":"fcm","handle":"g","tags":[]"#
+        #expect(
+            try self.text { $0 = WireRegistration(platform: .gcm, id: "1", handle: ["g"]) }
+                == line + #","platform":"gcm"}"#
+        )
+        #expect(try self.text { $0 = WireRegistration(platform: .fcmV1, id: "1", handle: ["g"]) } == line + "}")
     }
 
     @Test func onlyAnEndThatIsOneIsKept() throws {

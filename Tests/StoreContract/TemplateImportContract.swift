@@ -56,6 +56,16 @@ struct TemplateImportContract {
         return try await self.store.registrations(query).items
     }
 
+    @Test func thoseWithoutANameAreToldApartByTheirBody() async throws {
+        let rows = [try self.row(""), try self.row("", body: "[]"), try self.row("", handle: "bb")]
+        #expect(try await self.bring(rows) == [.created, .created, .created])
+        let bodies = try await self.live().map(\.template?.content.body)
+        #expect(bodies == ["{}", "[]", "{}"])
+        #expect(try await self.live().allSatisfy { $0.template?.name.isEmpty == true })
+        #expect(try await self.bring(rows) == [.updated, .updated, .updated])
+        #expect(try await self.fixture.faults().isEmpty)
+    }
+
     @Test func templatesStandBesideTheirDevice() async throws {
         // In the order of a hub's list, which may have the device behind its templates.
         let rows = [

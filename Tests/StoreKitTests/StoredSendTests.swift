@@ -65,7 +65,12 @@ import Testing
             isDryRun: true
         )
         let all = SendRequest(to: .all, content: .message(.init(body: "b")))
-        for send in [any, classic, native, dry, all] {
+        let written = SendRequest(
+            to: .tags(.tag(try Tag("a", .folded))),
+            content: .message(.init(body: "b")),
+            original: .init(platform: "gcm", body: "{ }")
+        )
+        for send in [any, classic, native, dry, all, written] {
             #expect(StoredSend.text(.send(send)) == nil)
             let text = try StoredJSON.text(work: .send(send))
             #expect(try StoredJSON.work(from: Array(text.utf8)) == .send(send))
@@ -79,6 +84,7 @@ import Testing
         #expect(
             Mirror(reflecting: send).children.map(\.label) == [
                 "audience", "truncatedTags", "platforms", "content", "timeToLive", "collapse", "isDryRun",
+                "original",
             ]
         )
         #expect(Mirror(reflecting: message).children.map(\.label) == ["title", "body", "data", "members"])

@@ -4,7 +4,7 @@ import Store
 
 /// A registration as a line of NDJSON has it, for import and export alike; an export has none for templates.
 struct ImportLine {
-    static let members = ["id", "pns", "handle", "credential", "user", "tags", "expires", "template"]
+    static let members = ["id", "pns", "handle", "credential", "user", "tags", "expires", "template", "platform"]
 
     let spec: AppSpec
     let now: Timestamp
@@ -59,7 +59,8 @@ struct ImportLine {
             user: user,
             tags: tags,
             expires: try self.expires(members),
-            template: try members["template"].map { try Self.template($0, for: pns) }
+            template: try members["template"].map { try Self.template($0, for: pns) },
+            platform: try members.string("platform").map { try Self.platform($0, for: pns) }
         )
     }
 
@@ -101,6 +102,18 @@ struct ImportLine {
         return time
     }
 
+    /// The platform under which a hub's wire shows it.
+    private static func platform(_ name: String, for pns: PushService) throws -> String {
+        let names = WrittenDevice.otherPlatforms[pns] ?? []
+        guard names.contains(name) else {
+            let words =
+                names.isEmpty
+                ? "\(pns.rawValue) has one platform alone; leave it out" : "must be \(names.joined(separator: ", "))"
+            throw InvalidValue(member: "platform", words)
+        }
+        return name
+    }
+
     /// A template of another hub's.
     private static func template(_ value: JSONValue, for pns: PushService) throws -> DeviceTemplate {
         let members = try StrictMembers(
@@ -139,6 +152,9 @@ struct ImportLine {
             "user": registration.user.map { .string($0.name) },
             "tags": .strings(registration.tags.filter { $0 != own }.map(\.name)),
             "expires": registration.expires.map { .string($0.iso8601) },
+            "platform": registration.written?.platform.flatMap { name in
+                WrittenDevice.otherPlatforms[pns]?.contains(name) == true ? .string(name) : nil
+            },
         ])
         return line.bytes + [UInt8(ascii: "\n")]
     }

@@ -134,6 +134,8 @@ struct HubInstallations: Sendable {
                 "templates: an installation has at most \(DeviceTemplate.maximumCount)"
             )
         }
+        let handle = try Self.handle(of: wire, pns, request)
+        let written = try Self.written(wire, handle)
         let user = try Self.user(wire.userID, request)
         let expires = try await self.end(of: wire, found, request)
         let own = try Self.tags(wire.tags, request, kept: kept)
@@ -144,7 +146,9 @@ struct HubInstallations: Sendable {
         ) throws -> RegisterRequest.Installation.Part {
             let upsert = try RegistrationChanges.upsert(
                 pns: pns,
-                handle: Self.handle(of: wire),
+                handle: handle,
+                // The channel is read of the first part alone.
+                written: template == nil ? written : WrittenDevice(platform: written?.platform),
                 tags: tags + [system],
                 user: user,
                 template: template,
@@ -162,8 +166,7 @@ struct HubInstallations: Sendable {
                 let tags = try Self.tags(wire.tags + template.tags + name, request, kept: kept)
                 parts.append(try part(tags, content))
             } catch let error as InvalidValue {
-                let place = "templates.\(template.name.prefix(40))"
-                throw error.named(error.member.isEmpty ? place : "\(place).\(error.member)")
+                throw error.named("templates.\(template.name.prefix(40))")
             }
         }
         let base = found?.map(RegisterRequest.Installation.Base.init)
@@ -202,10 +205,30 @@ struct HubInstallations: Sendable {
         return tags
     }
 
-    private static func handle(of wire: WireInstallation) throws(InvalidValue) -> String {
-        do { return try wire.platform.handleText(ofChannel: wire.pushChannel) } catch {
+    private static func handle(
+        of wire: WireInstallation,
+        _ pns: PushService,
+        _ request: HubRequest
+    ) throws(InvalidValue) -> Handle {
+        do { return try request.spec.handle(wire.platform.handleText(ofChannel: wire.pushChannel), of: pns) } catch {
             throw error.named("pushChannel")
         }
+    }
+
+    /// What is kept of the client's own words: it compares what it reads with what it put.
+    private static func written(_ wire: WireInstallation, _ handle: Handle) throws(InvalidValue) -> WrittenDevice? {
+        let channel = try wire.platform.channel(of: handle) == wire.pushChannel ? nil : wire.pushChannel
+        guard (channel?.utf8.count ?? 0) <= WrittenDevice.longestChannel else {
+            throw InvalidValue(
+                member: "pushChannel",
+                "has more than \(WrittenDevice.longestChannel) bytes; leave out what is not of the subscription"
+            )
+        }
+        return WrittenDevice(
+            platform: wire.platformName ?? wire.platform.written,
+            channel: channel,
+            isObject: wire.isChannelObject
+        )
     }
 
     private static func user(_ name: String?, _ request: HubRequest) throws(InvalidValue) -> UserName? {
@@ -229,11 +252,13 @@ struct HubInstallations: Sendable {
     private static func wire(_ registrations: [Registration]) -> WireInstallation? {
         guard let native = registrations.first(where: { $0.template == nil }),
             let id = native.tags.lazy.compactMap(WireTags.installation(of:)).first,
-            let platform = native.pns.flatMap(WirePlatform.init), let handle = native.handle,
+            let platform = native.platform, let handle = native.handle,
             // What was stored can be shown: its parts were checked then.
-            let channel = try? platform.channel(of: handle)
+            let channel = try? native.written?.channel ?? platform.channel(of: handle)
         else { return nil }
         var wire = WireInstallation(id: id, platform: platform, pushChannel: channel)
+        wire.platformName = native.written?.platform.flatMap { $0 == platform.installationName ? nil : $0 }
+        wire.isChannelObject = native.written?.isObject == true
         wire.userID = native.user?.name
         wire.tags = native.tags.filter { WireTags.installation(of: $0) == nil && $0.owned != .user }.map(\.name)
         wire.expirationTime = native.expires?.iso8601

@@ -22,7 +22,7 @@ struct HubRegistrations: Sendable {
 
     func create(_ request: HubRequest) async throws -> Response {
         let id = try await self.changes.create(try self.upsert(request), request)
-        var response = try await self.entry(id.text, request)
+        var response = try await self.entry(id.text, never: WireTime.never, request)
         response.headers[.contentLocation] = request.address("registrations", id.text)
         return response
     }
@@ -40,10 +40,12 @@ struct HubRegistrations: Sendable {
             ? nil : try await self.store.registration(id, app: request.app)
         let upsert = try self.upsert(request, of: stored)
         try await self.changes.put(id, upsert, request)
-        return try await self.entry(text, request)
+        return try await self.entry(text, never: WireTime.never, request)
     }
 
-    func read(_ id: String, _ request: HubRequest) async throws -> Response { try await self.entry(id, request) }
+    func read(_ id: String, _ request: HubRequest) async throws -> Response {
+        try await self.entry(id, never: WireTime.neverWhenRead, request)
+    }
 
     func delete(_ id: String, _ request: HubRequest) async throws -> Response {
         let found = try await self.changes.live(id, request)
@@ -68,7 +70,7 @@ struct HubRegistrations: Sendable {
         let next = page.cursor.map { "\(place)&$top=\(query.limit)&continuationtoken=\(PercentCoding.encode($0))" }
         let feed = WireFeed(title: "Registrations", address: place, next: next, updated: .now)
         let entries = page.items.compactMap { found in
-            Self.wire(found, isInList: true).map { ($0, Self.place(found, request)) }
+            Self.wire(found, never: WireTime.neverWhenRead).map { ($0, Self.place(found, request)) }
         }
         var response = Response.wire(WireNames.feed, feed.bytes(entries))
         response.headers[.continuation] = page.cursor
@@ -101,7 +103,8 @@ struct HubRegistrations: Sendable {
         try request.check(tags)
         return try RegistrationChanges.upsert(
             pns: pns,
-            handle: try Self.handle(of: wire),
+            handle: try Self.handle(of: wire, pns, request),
+            written: WrittenDevice(platform: wire.platform.written),
             tags: tags,
             user: nil,
             template: template,
@@ -110,23 +113,28 @@ struct HubRegistrations: Sendable {
         )
     }
 
-    private static func handle(of wire: WireRegistration) throws(InvalidValue) -> String {
-        do { return try wire.platform.handleText(of: wire.handle) } catch { throw error.named("handle") }
+    private static func handle(
+        of wire: WireRegistration,
+        _ pns: PushService,
+        _ request: HubRequest
+    ) throws(InvalidValue) -> Handle {
+        do { return try request.spec.handle(wire.platform.handleText(of: wire.handle), of: pns) } catch {
+            throw error.named("handle")
+        }
     }
 
-    private func entry(_ id: String, _ request: HubRequest) async throws -> Response {
+    /// A registration alone; `never`: how one that has no end says so.
+    private func entry(_ id: String, never: String, _ request: HubRequest) async throws -> Response {
         let found = try await self.changes.live(id, request)
-        guard let wire = Self.wire(found) else { throw WireHost.Refusal(.notFound, "") }
+        guard let wire = Self.wire(found, never: never) else { throw WireHost.Refusal(.notFound, "") }
         var response = Response.wire(WireNames.entry, wire.entry(Self.place(found, request)))
         response.headers[.eTag] = "W/\"\(Self.etag(found))\""
         return response
     }
 
     /// A registration as the wire has it.
-    private static func wire(_ registration: Registration, isInList: Bool = false) -> WireRegistration? {
-        guard let pns = registration.pns, let platform = WirePlatform(pns), let handle = registration.handle else {
-            return nil
-        }
+    private static func wire(_ registration: Registration, never: String) -> WireRegistration? {
+        guard let platform = registration.platform, let handle = registration.handle else { return nil }
         // What was stored can be shown: its parts were checked then.
         guard let parts = try? platform.parts(of: handle) else { return nil }
         var wire = WireRegistration(
@@ -137,16 +145,11 @@ struct HubRegistrations: Sendable {
         )
         wire.template = registration.template?.wire
         wire.etag = self.etag(registration)
-        wire.expirationTime = registration.expires?.iso8601 ?? Self.never(registration, isInList: isInList)
+        // The original has three forms of it, and so clients know all three.
+        let isOfInstallation = registration.tags.contains { WireTags.installation(of: $0) != nil }
+        wire.expirationTime =
+            registration.expires?.iso8601 ?? (isOfInstallation ? WireTime.neverOfInstallation : never)
         return wire
-    }
-
-    /// The time that says that a registration never ends: the original has three forms of it, and so clients know all three.
-    private static func never(_ registration: Registration, isInList: Bool) -> String {
-        guard !registration.tags.contains(where: { WireTags.installation(of: $0) != nil }) else {
-            return WireTime.neverOfInstallation
-        }
-        return isInList ? WireTime.neverInList : WireTime.never
     }
 
     private static func place(_ registration: Registration, _ request: HubRequest) -> WireRegistration.Place {
@@ -161,7 +164,7 @@ struct HubRegistrations: Sendable {
         var hash = SHA256()
         let contents = [
             String(registration.updated.milliseconds), registration.handle?.text ?? "", registration.user?.key ?? "",
-            registration.credential.name,
+            registration.credential.name, registration.written?.platform ?? "",
         ]
         let template = registration.template
         let texts =
@@ -191,4 +194,9 @@ struct HubRegistrations: Sendable {
         }
         return min(number, Self.maximumPage)
     }
+}
+
+extension Registration {
+    /// The platform under which the wire shows it.
+    var platform: WirePlatform? { self.pns.flatMap { WirePlatform($0, written: self.written?.platform) } }
 }

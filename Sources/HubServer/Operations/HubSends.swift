@@ -15,13 +15,12 @@ struct HubSends: Sendable {
     let store: any JobStore
     let tests: HubTestSends
 
-    /// How far ahead a send may be scheduled.
-    private static let longestAhead = Duration.seconds(366 * 86_400)
-
     /// To an expression, to all, or to one handle; a test goes to some devices of an expression, or of all.
     func send(_ request: HubRequest) async throws -> Response {
+        try Self.refuseTime(request)
         if TemplateSend.isMeant(by: request) {
-            return try await self.accept(try TemplateSend(request).form, try Self.audience(request), request)
+            let template = try TemplateSend(request)
+            return try await self.accept(template.form, template.original, try Self.audience(request), request)
         }
         let native = try NativeSend(request, body: request.body)
         if request.target.has("direct") || request.header(WireNames.deviceHandle) != nil {
@@ -37,14 +36,15 @@ struct HubSends: Sendable {
                 )
             }
             let audience = try Self.list([Self.handle(handle, of: native, request)], of: native, request)
-            return try await self.accept(native.form, audience, request)
+            return try await self.accept(native.form, native.original, audience, request)
         }
-        return try await self.accept(native.form, try Self.audience(request), request)
+        return try await self.accept(native.form, native.original, try Self.audience(request), request)
     }
 
     /// To up to 1000 handles.
     func sendBatch(_ request: HubRequest) async throws -> Response {
         try Self.refuseTest(request)
+        try Self.refuseTime(request)
         for name in [WireNames.tags, WireNames.deviceHandle] where request.header(name) != nil {
             throw WireHost.Refusal(.badRequest, "\(name): a batch goes to the handles in its part devices")
         }
@@ -52,7 +52,7 @@ struct HubSends: Sendable {
         try HubResponder.check(size: batch.notification.count, of: "the part notification")
         let native = try NativeSend(request, body: batch.notification)
         let audience = try Self.list(batch.handles, of: native, request)
-        return try await self.accept(native.form, audience, request)
+        return try await self.accept(native.form, native.original, audience, request)
     }
 
     /// To an expression or to all, at another time.
@@ -71,15 +71,14 @@ struct HubSends: Sendable {
                 "\(WireNames.scheduleTime): must be a time in UTC, as in 2026-11-21T08:30:00"
             )
         }
-        guard time <= Timestamp.now.advanced(by: Self.longestAhead) else {
-            throw WireHost.Refusal(.badRequest, "\(WireNames.scheduleTime): must be within 366 days")
-        }
+        do { try SendStart.check(time) } catch { throw error.named(WireNames.scheduleTime) }
         let audience = try Self.audience(request)
         guard !TemplateSend.isMeant(by: request) else {
-            return try await self.accept(try TemplateSend(request).form, audience, request, startsAt: time)
+            let template = try TemplateSend(request)
+            return try await self.accept(template.form, template.original, audience, request, startsAt: time)
         }
         let native = try NativeSend(request, body: request.body)
-        return try await self.accept(native.form, audience, request, startsAt: time)
+        return try await self.accept(native.form, native.original, audience, request, startsAt: time)
     }
 
     /// Stops a scheduled send that has not begun.
@@ -99,6 +98,16 @@ struct HubSends: Sendable {
             throw WireHost.Refusal(
                 .badRequest,
                 "test: a test send goes to tags or to all, and at once; leave out test, or the handles and the time"
+            )
+        }
+    }
+
+    /// It would go out at once, and was meant for another time.
+    private static func refuseTime(_ request: HubRequest) throws {
+        guard request.header(WireNames.scheduleTime) == nil else {
+            throw WireHost.Refusal(
+                .badRequest,
+                "\(WireNames.scheduleTime): a send for another time goes to schedulednotifications"
             )
         }
     }
@@ -145,15 +154,17 @@ struct HubSends: Sendable {
 
     private func accept(
         _ form: HubSend.Form,
+        _ original: HubSend.Original?,
         _ audience: HubSend.Audience,
         _ request: HubRequest,
         startsAt: Timestamp? = nil
     ) async throws -> Response {
         if request.target.has("test"), let expression = audience.whole {
-            return try await self.tests.send(form, to: expression, trackingID: Self.repetition(request), request)
+            let trackingID = Self.repetition(request)
+            return try await self.tests.send(form, original, to: expression, trackingID: trackingID, request)
         }
         var send = HubSend(app: request.app, form, to: audience, trackingID: Self.repetition(request))
-        (send.caller, send.startsAt) = (request.caller, startsAt)
+        (send.caller, send.startsAt, send.original) = (request.caller, startsAt, original)
         let id = try await self.hub.take(send)
         var response = Response.wire(WireNames.xml, [], .created)
         let resource = startsAt == nil ? "messages" : "schedulednotifications"

@@ -22,10 +22,12 @@ struct HubTelemetry: Sendable {
         )
         (details.started, details.ended, details.tags) = (report.started, report.ended, report.tags)
         details.isForTemplates = report.isForTemplates
-        details.platforms = report.services.compactMap(WirePlatform.init)
+        details.platforms = report.services.compactMap { WirePlatform($0, written: report.platform) }
         details.counts = report.counts.sorted { $0.key < $1.key }.compactMap { pns, counts in
             let outcomes = counts.sorted { $0.key < $1.key }
-            return WirePlatform(pns).map { ($0, outcomes.map { WireTelemetry.Outcome($0.key, $0.value) }) }
+            return WirePlatform(pns, written: report.platform).map { platform in
+                (platform, outcomes.map { WireTelemetry.Outcome($0.key, $0.value) })
+            }
         }
         return .wire(WireNames.xml, details.bytes)
     }

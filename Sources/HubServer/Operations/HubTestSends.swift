@@ -23,6 +23,7 @@ struct HubTestSends: Sendable {
     ///
     /// - Parameters:
     ///   - form: What goes out.
+    ///   - original: What its sender wrote.
     ///   - audience: The registrations from which the devices are taken.
     ///   - trackingID: See ``HubSend/trackingID``.
     ///   - request: The request.
@@ -30,6 +31,7 @@ struct HubTestSends: Sendable {
     /// - Throws: What ``WireHost`` has words for.
     func send(
         _ form: HubSend.Form,
+        _ original: HubSend.Original?,
         to audience: TagExpression,
         trackingID: String?,
         _ request: HubRequest
@@ -39,7 +41,7 @@ struct HubTestSends: Sendable {
             try await TestAudience(store: self.store, app: request.app).some(Self.mostDevices, of: audience, form)
         }
         var (notifications, outcomes) = Self.divide(found, form, request.spec)
-        let ids = try await self.hub.take(notifications.map { $0.send(trackingID, request) })
+        let ids = try await self.hub.take(notifications.map { $0.send(original, trackingID, request) })
         for (index, id) in ids.enumerated() { notifications[index].job = id.flatMap { JobID($0) } }
         // One after the other: a request waits for one job at a time, as that of a registration does.
         let deadline = ContinuousClock.now + self.host.registerWait
@@ -67,17 +69,18 @@ struct HubTestSends: Sendable {
         var job: JobID?
 
         /// - Parameters:
+        ///   - original: What the sender wrote.
         ///   - trackingID: See ``HubSend/trackingID``.
         ///   - request: The request.
         /// - Returns: Its send.
-        func send(_ trackingID: String?, _ request: HubRequest) -> HubSend {
+        func send(_ original: HubSend.Original?, _ trackingID: String?, _ request: HubRequest) -> HubSend {
             var send = HubSend(
                 app: request.app,
                 .native(self.payload),
                 to: .list(self.list),
                 trackingID: trackingID.map { "\($0):\(self.digest)" }
             )
-            send.caller = request.caller
+            (send.caller, send.original) = (request.caller, original)
             return send
         }
 
@@ -215,7 +218,7 @@ struct HubTestSends: Sendable {
 
     private static func result(_ outcome: Outcome, _ request: HubRequest) -> WireOutcome.Result? {
         let device = outcome.device
-        guard let platform = device.pns.flatMap(WirePlatform.init), let handle = device.handle,
+        guard let platform = device.platform, let handle = device.handle,
             // What was stored can be shown: its parts were checked then.
             let parts = try? platform.parts(of: handle)
         else { return nil }

@@ -10,9 +10,8 @@ struct NativeSend {
     let platform: WirePlatform
     let pns: PushService
     let form: HubSend.Form
-
-    /// Headers of APNs that the app's own settings decide: its topic, and the id of each notification.
-    private static let ours: Set<String> = ["apns-topic", "apns-id"]
+    /// What its sender wrote, where the form is another.
+    let original: HubSend.Original?
 
     /// Reads format, headers and body.
     ///
@@ -30,12 +29,13 @@ struct NativeSend {
                 "\(WireNames.format): the platform \(platform.rawValue.lowercased()) cannot be sent to"
             )
         }
+        let given = try SendHeaders(request)
         let payload: JSONValue
         var headers: [NativeForm.Header] = []
         switch platform {
         case .apple:
             payload = try Self.json(body)
-            headers = Self.apnsHeaders(request)
+            headers = given.apns()
         case .fcmV1: payload = try Self.message(in: Self.json(body))
         case .browser: payload = try Self.json(body)
         case .gcm: payload = try LegacyFCM.message(of: Self.json(body))
@@ -44,12 +44,16 @@ struct NativeSend {
                 throw WireHost.Refusal(.badRequest, "the body must be UTF-8")
             }
             payload = .string(text)
-            headers = Self.wnsHeaders(request)
+            headers = given.wns()
         }
         let native = try form.read(payload, headers: headers, of: request.spec)
         self.platform = platform
         self.pns = pns
         self.form = .native(native)
+        self.original = HubSend.Original(
+            platform: platform.written,
+            body: body == native.body ? nil : String(decoding: body, as: UTF8.self)
+        )
         _ = try PayloadFormatter.format(.native(.init(message: nil, forms: [native])), for: pns)
     }
 
@@ -68,26 +72,5 @@ struct NativeSend {
             throw WireHost.Refusal(.badRequest, "the body must be an object with the one member message")
         }
         return members[0].value
-    }
-
-    static func apnsHeaders(_ request: HubRequest) -> [NativeForm.Header] {
-        var headers: [NativeForm.Header] = []
-        for field in request.headers {
-            let name = field.name.canonicalName
-            if name.hasPrefix("apns-"), !Self.ours.contains(name) { headers.append((name, field.value)) }
-        }
-        func add(_ name: String, _ value: String?) {
-            guard let value, !headers.contains(where: { $0.name == name }) else { return }
-            headers.append((name, value))
-        }
-        add("apns-priority", request.header(WireNames.apnsPriority))
-        add("apns-push-type", request.header(WireNames.apnsPushType))
-        // What cannot be read is left out: the Java client sends one with every notification, in a form of its own.
-        add("apns-expiration", request.header(WireNames.apnsExpiry).flatMap(WireTime.expiration).map(String.init))
-        return headers
-    }
-
-    static func wnsHeaders(_ request: HubRequest) -> [NativeForm.Header] {
-        request.headers.filter { $0.name.canonicalName.hasPrefix("x-wns-") }.map { ($0.name.rawName, $0.value) }
     }
 }

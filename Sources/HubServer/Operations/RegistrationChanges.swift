@@ -70,7 +70,8 @@ struct RegistrationChanges: Sendable {
     ///
     /// - Parameters:
     ///   - pns: The service.
-    ///   - handle: The handle as the client wrote it.
+    ///   - handle: The handle.
+    ///   - written: How the client wrote the device.
     ///   - tags: Its tags; that of a user names the user.
     ///   - user: The user, where the client names one by another way.
     ///   - template: Its template; nil = it is for native notifications.
@@ -80,15 +81,14 @@ struct RegistrationChanges: Sendable {
     /// - Throws: `InvalidValue` that names the element.
     static func upsert(
         pns: PushService,
-        handle: String,
+        handle: Handle,
+        written: WrittenDevice?,
         tags: [Tag],
         user: UserName?,
         template: DeviceTemplate? = nil,
         expires: Timestamp? = nil,
         _ request: HubRequest
     ) throws(InvalidValue) -> RegisterRequest.Upsert {
-        let address: Handle
-        do { address = try request.spec.handle(handle, of: pns) } catch { throw error.named("handle") }
         var owner = user
         var others: [Tag] = []
         for tag in tags {
@@ -104,11 +104,12 @@ struct RegistrationChanges: Sendable {
         }
         return RegisterRequest.Upsert(
             pns: pns,
-            handle: address,
+            handle: handle,
             tags: others,
             onBehalf: .init(of: owner),
             template: template,
-            expires: expires
+            expires: expires,
+            written: written
         )
     }
 

@@ -8,6 +8,8 @@ import PushModel
 /// A send to the templates of registrations.
 struct TemplateSend {
     let form: HubSend.Form
+    /// The properties as their sender wrote them.
+    let original: HubSend.Original?
 
     /// Whether a request is one.
     static func isMeant(by request: HubRequest) -> Bool {
@@ -21,12 +23,16 @@ struct TemplateSend {
         guard !request.target.has("direct"), request.header(WireNames.deviceHandle) == nil else {
             throw WireHost.Refusal(.badRequest, "a send to templates goes to registrations, and not to a handle")
         }
-        let headers = NativeSend.apnsHeaders(request) + NativeSend.wnsHeaders(request)
+        let given = try SendHeaders(request)
+        let headers = given.apns() + given.wns()
+        let values = try TemplateProperties(reading: request.body).values
         self.form = .template(
             Content.Properties(
-                try TemplateProperties(reading: request.body).values,
+                values,
                 headers: headers.map { NativePayload.Header($0.name, $0.value) }.filter(\.isSafe)
             )
         )
+        let isSame = request.body == JSONValue.texts(values).bytes
+        self.original = HubSend.Original(body: isSame ? nil : String(decoding: request.body, as: UTF8.self))
     }
 }

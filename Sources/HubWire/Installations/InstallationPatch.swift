@@ -74,9 +74,16 @@ package struct InstallationPatch: Sendable, Equatable {
         // What clients write as a text, and others as what it is.
         case .some(let other): text = other.compactText
         }
-        guard operation == .remove || text != nil else { throw InvalidValue(member: "\(place).value", "is missing") }
-        return Step(operation, parts, text)
+        guard operation != .remove, text == nil else { return Step(operation, parts, text) }
+        // Null is as good as absent where the installation may be without.
+        guard members.isNull("value"), parts.count == 1, Self.optional.contains(parts[0].lowercased()) else {
+            throw InvalidValue(member: "\(place).value", "is missing")
+        }
+        return Step(.remove, parts)
     }
+
+    /// Members that an installation may be without, and that are one value.
+    private static let optional: Set<String> = ["userid", "expirationtime"]
 
     /// The tags that it adds and removes, where it does nothing else: such a patch needs not to know the rest.
     package var tagsAlone: (added: [String], removed: [String])? {
@@ -85,6 +92,7 @@ package struct InstallationPatch: Sendable, Equatable {
             guard step.path.first?.lowercased() == "tags" else { return nil }
             switch (step.operation, step.path.count) {
             case (.add, 1): added += Self.list(step.value ?? "")
+            case (.add, 2) where step.path[1] == "-": added.append(step.value ?? "")
             case (.remove, 2): removed.append(step.path[1])
             default: return nil
             }
@@ -115,14 +123,10 @@ package struct InstallationPatch: Sendable, Equatable {
         case ("pushchannel", 1):
             guard let value, !value.isEmpty else { throw InvalidValue(member: place, "cannot be removed") }
             installation.pushChannel = value
-        case ("userid", 1): installation.userID = value
+            installation.isChannelObject = false
+        case ("userid", 1): installation.userID = value.flatMap { $0.isEmpty ? nil : $0 }
         case ("expirationtime", 1): installation.expirationTime = value
-        case ("tags", 1):
-            if step.operation != .add { installation.tags = [] }
-            installation.tags += value.map(Self.list) ?? []
-        case ("tags", 2):
-            installation.tags.removeAll { $0.withoutCapitals == step.path[1].withoutCapitals }
-            if step.operation != .remove { installation.tags.append(step.path[1]) }
+        case ("tags", 1...2): try Self.apply(step, behind: 1, at: place, to: &installation.tags)
         case ("templates", 2...4): try Self.applyTemplate(step, at: place, to: &installation)
         case ("pushvariables", 1):
             installation.pushVariables =
@@ -160,14 +164,54 @@ package struct InstallationPatch: Sendable, Equatable {
         case ("headers", 3):
             let headers = try value.map { text throws(InvalidValue) in try Self.json(text, at: place) }
             installation.templates[index].headers = try WireInstallation.headers(headers, at: place)
-        case ("tags", 3):
-            if step.operation != .add { installation.templates[index].tags = [] }
-            installation.templates[index].tags += value.map(Self.list) ?? []
-        case ("tags", 4) where step.operation == .remove:
-            installation.templates[index].tags.removeAll { $0.withoutCapitals == step.path[3].withoutCapitals }
+        case ("tags", 3...4): try Self.apply(step, behind: 3, at: place, to: &installation.templates[index].tags)
         default: throw InvalidValue(member: place, "is no path that can be changed")
         }
     }
+
+    /// Changes a list of tags: all of it, or a place of it as RFC 6902 has them; a tag is removed by its name, as at the original.
+    ///
+    /// - Parameters:
+    ///   - step: The step.
+    ///   - length: How many parts the path of the list has.
+    ///   - place: The path, for errors.
+    ///   - tags: The tags, in the order in which the installation shows them.
+    /// - Throws: ``InvalidValue`` for what would lose a value.
+    private static func apply(
+        _ step: Step,
+        behind length: Int,
+        at place: String,
+        to tags: inout [String]
+    ) throws(InvalidValue) {
+        let value = step.value ?? ""
+        guard step.path.count > length else {
+            guard step.operation != .remove || value.isEmpty else {
+                throw InvalidValue(
+                    member: place,
+                    "removes all tags and takes no value; for one tag remove \(place)/TAG"
+                )
+            }
+            if step.operation != .add { tags = [] }
+            if step.operation != .remove { tags += Self.list(value) }
+            return
+        }
+        let part = step.path[length]
+        let index = part == "0" || !part.hasPrefix("0") && part.utf8.allSatisfy(Self.isDigit) ? Int(part) : nil
+        switch step.operation {
+        case .remove: tags.removeAll { $0.withoutCapitals == part.withoutCapitals }
+        case .add where part == "-": tags.append(value)
+        case .add where index.map { $0 <= tags.count } == true: tags.insert(value, at: index ?? 0)
+        case .replace where index.map { $0 < tags.count } == true: tags[index ?? 0] = value
+        case .add where index == nil && part.withoutCapitals == value.withoutCapitals: tags.append(value)
+        case .add, .replace:
+            throw InvalidValue(
+                member: place,
+                "is no place of \(tags.count) tags: a tag is added at - or at a number, replaced at a number, and removed by its name"
+            )
+        }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
     /// One tag, or the JSON text of an array of tags.
     private static func list(_ text: String) -> [String] {

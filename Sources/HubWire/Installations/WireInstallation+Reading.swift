@@ -27,9 +27,11 @@ extension WireInstallation {
             throw InvalidValue(member: "pushChannel", "is missing")
         }
         self.init(id: id, platform: platform, pushChannel: channel)
+        if name != platform.installationName { self.platformName = name }
+        if case .object? = members["pushChannel"] { self.isChannelObject = true }
         // The documents have it in two spellings.
         let other = try members.text("userID")
-        self.userID = try members.text("userId") ?? other
+        self.userID = (try members.text("userId") ?? other).flatMap { $0.isEmpty ? nil : $0 }
         self.tags = try members.texts("tags")
         self.templates = try Self.templates(members["templates"])
         self.pushVariables = try Self.variables(members["pushVariables"])
@@ -123,6 +125,7 @@ extension WireInstallation {
 /// The members of an object that say something, each name once.
 struct InstallationMembers {
     private let members: [String: JSONValue]
+    private let nulls: Set<String>
     private let place: String
 
     init(_ value: JSONValue, at place: String) throws(InvalidValue) {
@@ -136,6 +139,7 @@ struct InstallationMembers {
             }
         }
         self.members = members.filter { $0.value != .null }
+        self.nulls = Set(members.keys).subtracting(self.members.keys)
         self.place = place
     }
 
@@ -144,6 +148,9 @@ struct InstallationMembers {
     }
 
     subscript(name: String) -> JSONValue? { self.members[name] }
+
+    /// Whether it is there, as null.
+    func isNull(_ name: String) -> Bool { self.nulls.contains(name) }
 
     func text(_ name: String) throws(InvalidValue) -> String? {
         guard let value = self.members[name] else { return nil }

@@ -4,8 +4,12 @@ package import PushModel
 package struct WireInstallation: Sendable, Equatable {
     package var id: String
     package var platform: WirePlatform
+    /// The platform's name as the client spells it; nil = as it is usual.
+    package var platformName: String?
     /// The handle; of a browser the JSON text of its three parts.
     package var pushChannel: String
+    /// Whether the channel is written as an object, and not as its text.
+    package var isChannelObject = false
     package var userID: String?
     package var tags: [String] = []
     package var templates: [Template] = []
@@ -50,18 +54,25 @@ package struct WireInstallation: Sendable, Equatable {
 
     /// The JSON of an answer, with the members that say something.
     package var json: JSONValue {
-        self.json(isExpired: self.isChannelExpired, expirationTime: self.expirationTime ?? WireTime.neverInList)
+        self.json(isExpired: self.isChannelExpired, expirationTime: self.expirationTime ?? WireTime.neverOfInstallation)
     }
 
     /// The JSON of a request: without what the hub decides.
     package var requestJSON: JSONValue { self.json(isExpired: nil, expirationTime: self.expirationTime) }
 
+    private var channel: JSONValue {
+        guard self.isChannelObject, let object = try? JSONReader.read(Array(self.pushChannel.utf8)) else {
+            return .string(self.pushChannel)
+        }
+        return object
+    }
+
     private func json(isExpired: Bool?, expirationTime: String?) -> JSONValue {
         .members([
             "installationId": .string(self.id),
             "userId": self.userID.map { .string($0) },
-            "platform": .string(self.platform.installationName),
-            "pushChannel": .string(self.pushChannel),
+            "platform": .string(self.platformName ?? self.platform.installationName),
+            "pushChannel": self.channel,
             "pushChannelExpired": isExpired.map { .bool($0) },
             "expirationTime": expirationTime.map { .string($0) },
             "tags": self.tags.isEmpty ? nil : .strings(self.tags),

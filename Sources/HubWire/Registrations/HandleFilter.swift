@@ -30,7 +30,7 @@ package struct HandleFilter: Sendable, Equatable {
         let properties = try Self.properties(of: text)
         var forms: [Handle] = []
         if properties.count == 1 {
-            forms = Self.forms(of: properties[0].value)
+            forms = try Self.forms(of: properties[0].value)
         } else {
             let parts = WirePlatform.browser.handleElements.map { name in
                 properties.first { $0.name == name.lowercased() }?.value ?? ""
@@ -73,8 +73,8 @@ package struct HandleFilter: Sendable, Equatable {
                 throw InvalidValue(member: "$filter", "\"\(parts.1.prefix(40))\" is no property of a handle")
             }
             let value = String(parts.2.replacing("''", with: "'"))
-            guard (1...Handle.maximumLength).contains(value.utf8.count) else {
-                throw InvalidValue(member: "$filter", "a handle must have 1 to \(Handle.maximumLength) bytes")
+            guard (1...WrittenDevice.longestChannel).contains(value.utf8.count) else {
+                throw InvalidValue(member: "$filter", "a handle must have 1 to \(WrittenDevice.longestChannel) bytes")
             }
             properties.append((name, value))
             rest = rest[parts.range.upperBound...]
@@ -86,12 +86,15 @@ package struct HandleFilter: Sendable, Equatable {
         }
     }
 
-    private static func forms(of value: String) -> [Handle] {
-        var forms = Handle.lookupForms(of: value)
-        // A channel's address may have been encoded once more.
-        if value.contains("%"), let decoded = PercentCoding.decode(value[...], plusIsSpace: false), decoded != value {
-            forms += Handle.lookupForms(of: decoded)
+    private static func forms(of value: String) throws(InvalidValue) -> [Handle] {
+        // A channel may have been encoded once more.
+        let decoded = value.contains("%") ? PercentCoding.decode(value[...], plusIsSpace: false) ?? value : value
+        // A browser's is what official clients give for its handle.
+        for text in [value, decoded] where text.hasPrefix("{") {
+            do { return [Handle(stored: try BrowserHandle.text(ofChannel: text))] } catch {
+                throw error.named("$filter")
+            }
         }
-        return forms
+        return Handle.lookupForms(of: value) + (decoded == value ? [] : Handle.lookupForms(of: decoded))
     }
 }

@@ -38,7 +38,9 @@ enum WNSForm {
             type: [object, "null"]
             additionalProperties: false
             properties:
-              X-WNS-Type: {enum: [\#(Self.types.joined(separator: ", "))], default: wns/toast}
+              X-WNS-Type:
+                description: Left out = by the root element of the body.
+                enum: [\#(Self.types.joined(separator: ", "))]
               X-WNS-Cache-Policy: {enum: [cache, no-cache]}
               X-WNS-PRIORITY: {enum: ["1", "2", "3", "4"]}
               X-WNS-RequestForStatus: {enum: ["true", "false"]}
@@ -51,10 +53,9 @@ enum WNSForm {
 
     static func read(_ body: String, headers given: HeaderList) throws(InvalidValue) -> NativePayload {
         var headers = given
-        let type = headers.take("X-WNS-Type") ?? "wns/toast"
-        guard let kind = NativePayload.Kind.allOfWNS.first(where: { "wns/\($0.name)" == type }) else {
-            throw InvalidValue(member: "headers.X-WNS-Type", "must be one of \(Self.types.joined(separator: ", "))")
-        }
+        guard !body.isEmpty else { throw InvalidValue(member: "body", "must not be empty") }
+        let stated = headers.take("X-WNS-Type")
+        let kind = try Self.kind(of: body, stated: stated)
         try headers.require("X-WNS-Cache-Policy", oneOf: ["cache", "no-cache"])
         try headers.require("X-WNS-PRIORITY", oneOf: ["1", "2", "3", "4"])
         try headers.require("X-WNS-RequestForStatus", oneOf: ["true", "false"])
@@ -66,17 +67,33 @@ enum WNSForm {
                 "must be no-cache or left out: WNS refuses cache beside an X-WNS-TTL of 0"
             )
         }
-        guard !body.isEmpty else { throw InvalidValue(member: "body", "must not be empty") }
-        // What is too large is refused for that, and need not be read.
-        if kind != .raw, body.utf8.count <= kind.maximumPayload {
-            guard (try? XMLReader.read(Array(body.utf8)))?.name == kind.name else {
-                throw InvalidValue(
-                    member: "body",
-                    "must be well-formed XML with the root <\(kind.name)>, without a document type, as X-WNS-Type \(type) says"
-                )
-            }
-        }
         return NativePayload(kind: kind, headers: headers.headers, body: Array(body.utf8))
+    }
+
+    /// The kind of a notification: the stated one, or the one that its root element says.
+    private static func kind(of body: String, stated: String?) throws(InvalidValue) -> NativePayload.Kind {
+        let kind = NativePayload.Kind.allOfWNS.first { "wns/\($0.name)" == stated }
+        guard stated == nil || kind != nil else {
+            throw InvalidValue(member: "headers.X-WNS-Type", "must be one of \(Self.types.joined(separator: ", "))")
+        }
+        // What is too large is refused for that, and need not be read.
+        guard kind != .raw, body.utf8.count <= NativePayload.Kind.toast.maximumPayload else { return kind ?? .toast }
+        let root = (try? XMLReader.read(Array(body.utf8)))?.name
+        guard let kind else {
+            // Not raw: what should be XML and is none would go out as it is.
+            if let found = NativePayload.Kind.allOfWNS.first(where: { $0 != .raw && $0.name == root }) { return found }
+            throw InvalidValue(
+                member: "body",
+                "must be well-formed XML with the root <toast>, <tile> or <badge>, without a document type; a text needs the X-WNS-Type wns/raw"
+            )
+        }
+        guard root == kind.name else {
+            throw InvalidValue(
+                member: "body",
+                "must be well-formed XML with the root <\(kind.name)>, without a document type, as X-WNS-Type wns/\(kind.name) says"
+            )
+        }
+        return kind
     }
 
     private static func isShortWord(_ text: String) -> Bool {

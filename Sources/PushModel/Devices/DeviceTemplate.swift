@@ -1,3 +1,5 @@
+import Crypto
+
 /// What a registration is for: notifications as they are, or the properties that its template makes one of.
 package enum RegistrationKind: Sendable, Hashable, CaseIterable {
     case native
@@ -11,7 +13,7 @@ package struct DeviceTemplate: Codable, Sendable, Hashable {
     /// The most bytes of a name.
     package static let longestName = 200
 
-    /// Names it among the templates of the device; empty = it has no name.
+    /// Empty = it has none; see ``slot``.
     package let name: String
     package let content: Content
 
@@ -19,6 +21,26 @@ package struct DeviceTemplate: Codable, Sendable, Hashable {
         self.name = name
         self.content = content
     }
+
+    /// What tells it from the other templates of its device: its name, or where it has none its body and headers.
+    package var slot: String {
+        guard self.name.isEmpty else { return "\(Self.named)\(self.name)" }
+        var hash = SHA256()
+        let headers = self.content.headers.map { [$0.name.lowercased(), $0.value] }.sorted { $0[0] < $1[0] }
+        for text in [self.content.body] + headers.joined() {
+            hash.update(data: Array("\(text.utf8.count):\(text)".utf8))
+        }
+        return "\(Self.unnamed)\(Base64URL.encode(Array(hash.finalize().prefix(16))))"
+    }
+
+    /// The template of a slot.
+    package init(slot: String, content: Content) {
+        self.init(name: slot.hasPrefix(Self.named) ? String(slot.dropFirst(Self.named.count)) : "", content: content)
+    }
+
+    /// How slots begin: no name is taken for a digest.
+    private static let named = "="
+    private static let unnamed = "#"
 
     /// All but the name, which many devices share.
     package struct Content: Codable, Sendable, Hashable {

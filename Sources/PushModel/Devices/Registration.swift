@@ -24,6 +24,8 @@ package struct Registration: Sendable, Equatable {
     package let ended: Ended?
     /// nil = it is for native notifications.
     package let template: DeviceTemplate?
+    /// nil = its client wrote it as it is shown.
+    package let written: WrittenDevice?
 
     package init(
         row: Int64,
@@ -39,7 +41,8 @@ package struct Registration: Sendable, Equatable {
         version: Int64 = 0,
         expires: Timestamp? = nil,
         ended: Ended? = nil,
-        template: DeviceTemplate? = nil
+        template: DeviceTemplate? = nil,
+        written: WrittenDevice? = nil
     ) {
         self.row = row
         self.id = id
@@ -55,6 +58,7 @@ package struct Registration: Sendable, Equatable {
         self.expires = expires
         self.ended = ended
         self.template = template
+        self.written = written
     }
 
     /// Where a registration stands.
@@ -125,6 +129,8 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
         package let template: DeviceTemplate?
         /// When it is to end; nil = the caller does not say.
         package let expires: Timestamp?
+        /// nil = the caller wrote it as it is shown.
+        package let written: WrittenDevice?
 
         package init(
             pns: PushService,
@@ -133,7 +139,8 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
             tags: [Tag],
             onBehalf: OnBehalf? = nil,
             template: DeviceTemplate? = nil,
-            expires: Timestamp? = nil
+            expires: Timestamp? = nil,
+            written: WrittenDevice? = nil
         ) {
             self.pns = pns
             self.handle = handle
@@ -142,6 +149,7 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
             self.onBehalf = onBehalf
             self.template = template
             self.expires = expires
+            self.written = written
         }
     }
 

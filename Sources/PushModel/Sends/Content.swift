@@ -122,6 +122,23 @@ package struct SendRequest: Codable, Sendable, Equatable {
     package let collapse: String?
     /// Whether everything is done but the push: no device gets it, and no registration ends by it.
     package let isDryRun: Bool
+    /// What a client of a hub's wire wrote; nil = what goes out.
+    package let original: Original?
+
+    /// A notification as a client of a hub's wire wrote it, where another form of it goes out: telemetry shows it.
+    package struct Original: Codable, Sendable, Equatable {
+        /// The platform's name, where it is not the one of its service.
+        package let platform: String?
+        /// nil = what goes out.
+        package let body: String?
+
+        /// - Returns: nil where it says nothing.
+        package init?(platform: String? = nil, body: String?) {
+            guard platform != nil || body != nil else { return nil }
+            self.platform = platform
+            self.body = body
+        }
+    }
 
     package init(
         to audience: SendAudience,
@@ -130,7 +147,8 @@ package struct SendRequest: Codable, Sendable, Equatable {
         content: Content,
         timeToLive: Duration? = nil,
         collapse: String? = nil,
-        isDryRun: Bool = false
+        isDryRun: Bool = false,
+        original: Original? = nil
     ) {
         self.audience = audience
         self.truncatedTags = truncatedTags
@@ -139,6 +157,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
         self.timeToLive = timeToLive
         self.collapse = collapse
         self.isDryRun = isDryRun
+        self.original = original
     }
 
     /// A send to the registrations that an expression selects.
@@ -191,12 +210,13 @@ package struct SendRequest: Codable, Sendable, Equatable {
             content: self.content,
             timeToLive: self.timeToLive,
             collapse: self.collapse,
-            isDryRun: self.isDryRun
+            isDryRun: self.isDryRun,
+            original: self.original
         )
     }
 
     private enum CodingKeys: String, CodingKey {
-        case audience, truncatedTags, platforms, content, ttl, collapse, dryRun
+        case audience, truncatedTags, platforms, content, ttl, collapse, dryRun, original
     }
 
     package init(from decoder: any Decoder) throws {
@@ -208,6 +228,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
         self.timeToLive = try container.decodeIfPresent(Int64.self, forKey: .ttl).map { .seconds($0) }
         self.collapse = try container.decodeIfPresent(String.self, forKey: .collapse)
         self.isDryRun = try container.decodeIfPresent(Bool.self, forKey: .dryRun) ?? false
+        self.original = try container.decodeIfPresent(Original.self, forKey: .original)
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -219,5 +240,6 @@ package struct SendRequest: Codable, Sendable, Equatable {
         try container.encodeIfPresent(self.timeToLive?.components.seconds, forKey: .ttl)
         try container.encodeIfPresent(self.collapse, forKey: .collapse)
         if self.isDryRun { try container.encode(true, forKey: .dryRun) }
+        try container.encodeIfPresent(self.original, forKey: .original)
     }
 }

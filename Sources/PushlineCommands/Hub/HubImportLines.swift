@@ -57,7 +57,7 @@ struct HubImportLines {
         let id: String
         let pns: String
         let handle: String
-        /// The name of its template; nil = it is for native notifications.
+        /// What tells its template from the others of its device; nil = it is for native notifications.
         let template: String?
         /// Whether the hub has push variables with it, which are not copied.
         let hadPushVariables: Bool
@@ -88,18 +88,23 @@ struct HubImportLines {
         let line = JSONValue.members([
             "id": .string(id), "pns": .string(pns.rawValue), "handle": .string(handle),
             "user": user.map { .string($0) }, "tags": .strings(tags), "expires": end.map { .string($0.iso8601) },
-            "template": wire.template.map(Self.template),
+            "template": wire.template.map(Self.template), "platform": wire.platform.written.map { .string($0) },
         ])
         return .success(
             Line(
                 id: id,
                 pns: pns.rawValue,
                 handle: handle,
-                template: wire.template.map { $0.name ?? "" },
+                template: wire.template.map(Self.slot),
                 hadPushVariables: Self.says(wire.pushVariables),
                 bytes: line.bytes
             )
         )
+    }
+
+    private static func slot(_ wire: WireTemplate) -> String {
+        let headers = wire.headers.map { NativePayload.Header($0.name, $0.value) }
+        return DeviceTemplate(name: wire.name ?? "", content: .init(body: wire.body, headers: headers)).slot
     }
 
     /// Whether there are push variables; some clients write an empty object for none.

@@ -15,6 +15,8 @@ package struct ImportedRegistration: Sendable, Equatable {
     package var expires: Timestamp?
     /// What it makes of the properties of a send; nil = it is for native notifications.
     package var template: DeviceTemplate?
+    /// The platform under which a hub's wire shows it, where that is another than its service's.
+    package var platform: String?
 
     package init(
         id: RegistrationID? = nil,
@@ -24,7 +26,8 @@ package struct ImportedRegistration: Sendable, Equatable {
         user: UserName? = nil,
         tags: [Tag] = [],
         expires: Timestamp? = nil,
-        template: DeviceTemplate? = nil
+        template: DeviceTemplate? = nil,
+        platform: String? = nil
     ) {
         self.id = id
         self.pns = pns
@@ -34,7 +37,11 @@ package struct ImportedRegistration: Sendable, Equatable {
         self.tags = tags
         self.expires = expires
         self.template = template
+        self.platform = platform
     }
+
+    /// How its client wrote it.
+    package var written: WrittenDevice? { WrittenDevice(platform: self.platform) }
 }
 
 /// The result of importing one registration.

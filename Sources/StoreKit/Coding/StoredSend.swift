@@ -10,7 +10,7 @@ package enum StoredSend {
             return nil
         }
         if let ttl = send.timeToLive, ttl.components.attoseconds != 0 { return nil }
-        if send.isDryRun || message.members != nil { return nil }
+        if send.isDryRun || message.members != nil || send.original != nil { return nil }
         var text: [UInt8] = []
         text.reserveCapacity(256)
         text += Part.audience

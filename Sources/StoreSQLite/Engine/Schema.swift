@@ -12,7 +12,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 115
+    static let version = 116
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -113,10 +113,10 @@ enum Schema {
             name TEXT NOT NULL,
             UNIQUE (app, pns, name)
         ) STRICT;
-        -- AUTOINCREMENT: a row's number is never used again. pns: the number of a RegistrationSlot. template: of a live registration for
-        -- one, with its name. tags: the numbers of a live registration's tags, as JSON; null = none.
+        -- pns: the number of a RegistrationSlot. template: of a live registration for one; template_slot: what tells it from others of its
+        -- device. tags: the numbers of a live registration's tags, as JSON; null = none. written: JSON of a WrittenDevice; null = none.
         CREATE TABLE registration(
-            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            row INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again
             app INTEGER NOT NULL REFERENCES app,
             id TEXT NOT NULL,
             pns INTEGER,
@@ -133,7 +133,7 @@ enum Schema {
             ended_reason TEXT,
             tags TEXT,
             template INTEGER,
-            template_name TEXT
+            template_slot TEXT, written TEXT
         ) STRICT;
         CREATE UNIQUE INDEX registration_id ON registration(app, id);
         -- Not of the live ones: an index that most rows of an app share would be taken for better ones.

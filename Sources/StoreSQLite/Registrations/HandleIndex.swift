@@ -18,7 +18,7 @@ enum HandleIndex {
     static let insert = "INSERT INTO handle_index(digest, position, row) VALUES (?, ?, ?)"
     /// A query for the live registration of a handle's device: by digest, and by the handle itself, because others may share the
     /// digest.
-    static func find(_ columns: String) -> String { "\(self.findAll(columns)) AND r.template_name IS ?6" }
+    static func find(_ columns: String) -> String { "\(self.findAll(columns)) AND r.template_slot IS ?6" }
 
     /// The same for all templates.
     static func findAll(_ columns: String) -> String {
@@ -75,7 +75,7 @@ extension HandleIndex {
     /// Live registrations without an entry, and how many have one.
     private static func missing(in database: Database, _ digest: HandleDigest) throws -> ([String], found: Int) {
         let live = try RawStatement(
-            "SELECT row, id, app, pns, handle, template_name FROM registration WHERE state = 1",
+            "SELECT row, id, app, pns, handle, template_slot FROM registration WHERE state = 1",
             in: database
         )
         let entry = try RawStatement("SELECT 1 FROM handle_index WHERE digest = ? AND row = ?", in: database)
@@ -104,12 +104,12 @@ extension HandleIndex {
         let pairs = try Row.fetchCursor(
             database,
             sql: """
-                SELECT one.id, other.id, one.handle, other.handle, one.pns, one.template_name FROM handle_index AS a
+                SELECT one.id, other.id, one.handle, other.handle, one.pns, one.template_slot FROM handle_index AS a
                 CROSS JOIN handle_index AS b ON b.digest = a.digest AND (b.position = 0 OR b.position < a.position)
                 CROSS JOIN registration AS one ON one.row = a.row
                 CROSS JOIN registration AS other ON other.row = b.row
                 WHERE a.position <> 0 AND one.pns = other.pns AND one.app = other.app
-                    AND one.handle IS NOT NULL AND other.handle IS NOT NULL AND one.template_name IS other.template_name
+                    AND one.handle IS NOT NULL AND other.handle IS NOT NULL AND one.template_slot IS other.template_slot
                 """
         )
         var faults: [String] = []

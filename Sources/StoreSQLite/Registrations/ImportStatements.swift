@@ -11,7 +11,7 @@ struct ImportStatements {
     /// New registrations in one statement.
     static let rowsAtOnce = 64
     /// Values that are a new registration's own.
-    private static let values = 8
+    private static let values = 9
     /// Entries of handles, and tags of registrations, in one statement.
     private static let entriesAtOnce = 64
     /// New tags in one statement.
@@ -66,7 +66,8 @@ struct ImportStatements {
             in: database
         )
         let insert = """
-            INSERT INTO registration(app, version, updated, state, id, handle, pns, user, user_shown, expires, tags, credential)
+            INSERT INTO registration(app, version, updated, state, id, handle, pns, user, user_shown, expires, tags, credential,
+                written)
             VALUES\u{20}
             """
         let values = { (row: Int) in
@@ -80,7 +81,10 @@ struct ImportStatements {
         )
         // Columns that keep their value are not named: each would cost its index a change.
         self.renew = try RawStatement(
-            "UPDATE registration SET version = ?1, updated = ?2, expires = ?3, tags = ?4, credential = ?6 WHERE row = ?5",
+            """
+            UPDATE registration SET version = ?1, updated = ?2, expires = ?3, tags = ?4, credential = ?6,
+                written = coalesce(?7, written) WHERE row = ?5
+            """,
             in: database
         )
         self.handOver = try RawStatement(
@@ -218,6 +222,7 @@ struct ImportStatements {
         try statement.bind(row.expires?.milliseconds, at: index + 5)
         try statement.bind(tags.text, at: index + 6)
         try statement.bind(try self.credential(of: row), at: index + 7)
+        try statement.bind(try row.written.map(StoredJSON.text), at: index + 8)
     }
 
     func update(_ known: Known, to row: ImportedRegistration, tags: NumberedTags) throws {
@@ -225,6 +230,7 @@ struct ImportStatements {
         try self.renew.bind(tags.text, at: 4)
         try self.renew.bind(known.row, at: 5)
         try self.renew.bind(try self.credential(of: row), at: 6)
+        try self.renew.bind(try row.written.map(StoredJSON.text), at: 7)
         try self.renew.run()
         guard known.user != row.user?.key else { return }
         try self.handOver.bind(row.user?.key, at: 1)

@@ -48,9 +48,12 @@ extension RegistrationChange {
             .compactMap { try self.row(number: $0) }
     }
 
-    /// Refuses one template more than a device may have.
-    func refusal(of upsert: RegisterRequest.Upsert, hasHandle: Bool) throws -> RegisterResult? {
-        guard upsert.template != nil, !hasHandle,
+    /// Refuses one template more than a device may have; one that takes the place of another of the device needs no room.
+    func refusal(of upsert: RegisterRequest.Upsert, replacing row: RegistrationRow?) throws -> RegisterResult? {
+        let isOfDevice =
+            row?.state == .live && row?.slot?.kind == .template && row?.slot?.pns == upsert.pns
+            && row?.handle.map { upsert.handle.sameDevice(at: upsert.pns).contains($0.text) } == true
+        guard upsert.template != nil, !isOfDevice,
             try self.registration(with: upsert.handle, RegistrationSlot(upsert)) == nil,
             try self.context.templates(of: upsert.handle, upsert.pns, app: self.app).count
                 >= DeviceTemplate.maximumCount

@@ -73,7 +73,7 @@ struct RegistrationChange {
             try self.passOver(upsert, of: id)
             return .superseded
         }
-        if let refusal = try self.refusal(of: upsert, hasHandle: hasSameHandle && row?.state == .live) {
+        if let refusal = try self.refusal(of: upsert, replacing: row) {
             return refusal
         }
         if let row {
@@ -209,8 +209,8 @@ struct RegistrationChange {
         try self.release(row)
         try self.database.run(
             """
-            UPDATE registration SET state = ?, version = ?, updated = ?, handle = NULL, expires = NULL, ended_at = ?,
-                ended_reason = ?, tags = NULL, template = NULL WHERE row = ?
+            UPDATE registration SET state = ?, version = ?, updated = ?, handle = NULL, written = NULL, expires = NULL,
+                ended_at = ?, ended_reason = ?, tags = NULL, template = NULL WHERE row = ?
             """,
             [
                 Registration.State.deleted.number, version, self.wall, self.wall,
@@ -225,7 +225,7 @@ struct RegistrationChange {
     private func forgetRemovedUser(of row: RegistrationRow) throws {
         guard try self.context.isRemoved(row.user, app: self.app, after: row.version) else { return }
         try self.database.run(
-            "UPDATE registration SET user = NULL, user_shown = NULL, handle = NULL WHERE row = ?",
+            "UPDATE registration SET user = NULL, user_shown = NULL, handle = NULL, written = NULL WHERE row = ?",
             [row.row]
         )
     }
@@ -274,14 +274,15 @@ struct RegistrationChange {
             slot.number, credential, upsert.handle.text, self.user?.key, self.user?.shown, state.number,
             self.sequence,
             self.wall, self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text,
-            template, slot.template,
+            template, slot.template, try upsert.written.map(StoredJSON.text),
         ]
         let number: Int64
         if let row {
             try self.database.run(
                 """
                 UPDATE registration SET pns = ?, credential = ?, handle = ?, user = ?, user_shown = ?, state = ?, version = ?,
-                    updated = ?, expires = ?, ended_at = ?, ended_reason = ?, tags = ?, template = ?, template_name = ? WHERE row = ?
+                    updated = ?, expires = ?, ended_at = ?, ended_reason = ?, tags = ?, template = ?, template_slot = ?,
+                    written = ? WHERE row = ?
                 """,
                 values + [row]
             )
@@ -290,8 +291,8 @@ struct RegistrationChange {
             try self.database.run(
                 """
                 INSERT INTO registration(pns, credential, handle, user, user_shown, state, version, updated, expires, ended_at,
-                    ended_reason, tags, template, template_name, app, id)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    ended_reason, tags, template, template_slot, written, app, id)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 values + [self.app, id.text]
             )

@@ -270,7 +270,8 @@ struct RegistrationImport {
             handle: row.handle,
             credential: row.credential,
             tags: row.tags,
-            template: row.template
+            template: row.template,
+            written: row.written
         )
     }
 

@@ -2,13 +2,13 @@ import PushModel
 import Store
 import StoreKit
 
-/// What a handle has one live registration for: native notifications, or a template of that name.
+/// What a handle has one live registration for: native notifications, or a template.
 ///
 /// The indexes of audiences have its ``number`` in place of the service's: those for templates stand apart from the others, so that
 /// neither kind of send meets the rows of the other.
 struct RegistrationSlot: Hashable {
     let pns: PushService
-    /// nil = for native notifications.
+    /// The ``PushModel/DeviceTemplate/slot`` of its template; nil = for native notifications.
     let template: String?
 
     init(_ pns: PushService, template: String? = nil) {
@@ -16,11 +16,11 @@ struct RegistrationSlot: Hashable {
         self.template = template
     }
 
-    init(_ upsert: RegisterRequest.Upsert) { self.init(upsert.pns, template: upsert.template?.name) }
+    init(_ upsert: RegisterRequest.Upsert) { self.init(upsert.pns, template: upsert.template?.slot) }
 
-    init(_ row: ImportedRegistration) { self.init(row.pns, template: row.template?.name) }
+    init(_ row: ImportedRegistration) { self.init(row.pns, template: row.template?.slot) }
 
-    /// Reads the columns `pns` and `template_name`.
+    /// Reads the columns `pns` and `template_slot`.
     init(stored number: Int, template: String?) throws(StoreError) {
         self.init(try PushService(stored: number & (Self.templates - 1)), template: template)
     }

@@ -174,7 +174,7 @@ extension WriteContext {
         let ended = try self.database.first(
             """
             UPDATE registration SET state = ?, ended_at = ?, ended_reason = ?, template = NULL
-            WHERE row = ? AND state = 1 AND \(condition) RETURNING app, pns, handle, version, tags, template_name
+            WHERE row = ? AND state = 1 AND \(condition) RETURNING app, pns, handle, version, tags, template_slot
             """,
             [state.number, self.wall.milliseconds, reason, row] + arguments
         ) {
@@ -201,8 +201,8 @@ struct RegistrationRow {
         registration.row, registration.id, app.name, registration.pns, registration.handle, registration.user,
         registration.state, registration.version, registration.updated, registration.expires, registration.ended_at,
         registration.ended_reason, registration.tags, registration.user_shown,
-        (SELECT name FROM credential WHERE credential.number = registration.credential), registration.template_name,
-        (SELECT content FROM template WHERE template.number = registration.template)
+        (SELECT name FROM credential WHERE credential.number = registration.credential), registration.template_slot,
+        (SELECT content FROM template WHERE template.number = registration.template), registration.written
         """
     static let source = "registration JOIN app ON app.number = registration.app"
 
@@ -223,6 +223,7 @@ struct RegistrationRow {
     let tags: TagList
     /// Of a live registration for one.
     let template: DeviceTemplate.Content?
+    let written: WrittenDevice?
 
     init(_ row: Row) throws {
         self.row = row[0]
@@ -241,6 +242,7 @@ struct RegistrationRow {
         self.tags = try TagList(stored: row[12])
         self.credential = try (row[14] as String?).map { try CredentialName(stored: $0) } ?? .default
         self.template = try (row[16] as String?).map { try StoredJSON.value(DeviceTemplate.Content.self, from: $0) }
+        self.written = try (row[17] as String?).map { try StoredJSON.value(WrittenDevice.self, from: $0) }
     }
 
     /// The registration's properties that a decision depends on.
@@ -269,9 +271,10 @@ struct RegistrationRow {
             version: self.version,
             expires: self.expires,
             ended: self.ended,
-            template: self.slot?.template.flatMap { name in
-                self.template.map { DeviceTemplate(name: name, content: $0) }
-            }
+            template: self.slot?.template.flatMap { slot in
+                self.template.map { DeviceTemplate(slot: slot, content: $0) }
+            },
+            written: self.written
         )
     }
 }

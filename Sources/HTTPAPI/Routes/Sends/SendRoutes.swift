@@ -13,9 +13,6 @@ struct SendRoutes: Sendable {
     /// The longest that a push service keeps a notification: 28 days.
     static let maximumTimeToLive = 2_419_200
 
-    /// How far ahead a send may be scheduled, in days.
-    static let maximumDaysAhead = 366
-
     private let context: RouteContext
     private let audiences: AudienceCounts
 
@@ -341,18 +338,12 @@ struct SendBody {
         }
     }
 
-    /// A moment of the last day means at once, for a repeat comes later than the first, and clocks differ; an older one is a mistake.
     private static func start(_ body: StrictMembers) throws -> Timestamp? {
         guard let text = try body.string("at") else { return nil }
         guard let moment = Timestamp(rfc3339: text) else {
             throw body.fault("at", "must be a time with a time zone (Z or +01:00), as in 2026-11-21T08:30:00Z")
         }
-        let day = Duration.seconds(86_400)
-        let now = Timestamp.now
-        guard moment >= now.advanced(by: day * -1) else { throw body.fault("at", "is more than a day past") }
-        guard moment <= now.advanced(by: day * SendRoutes.maximumDaysAhead) else {
-            throw body.fault("at", "must be within \(SendRoutes.maximumDaysAhead) days from now")
-        }
+        do { try SendStart.check(moment) } catch { throw body.fault("at", error.reason) }
         return moment
     }
 
