@@ -123,7 +123,8 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         app: AppID,
         pns: PushService,
         after: Int64,
-        through: Int64
+        through: Int64,
+        memory: AudienceMemory?
     ) async throws -> AudienceCount { throw NotAsked() }
 
     func recipients(

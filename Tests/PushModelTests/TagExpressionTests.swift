@@ -100,7 +100,7 @@ import Testing
     /// Neither depth nor size overflows a stack, or takes more than linear time: quadratic time would take minutes here.
     @Test(arguments: large)
     func expressionsOfAnySizeAreRead(large: Large) throws {
-        let expression = try TagExpression(parsing: large.text, .folded)
+        let expression = try TagExpression(stored: large.text, .folded)
         let data = try JSONEncoder().encode([expression])
         let isRead = try JSONDecoder().decode([TagExpression].self, from: data) == [expression]
         #expect(isRead)
@@ -114,7 +114,7 @@ import Testing
 
     @Test(arguments: largeFaults)
     func aSyntaxErrorInALargeExpressionHasItsColumn(large: Large) {
-        let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: large.text, .folded) }
+        let error = #expect(throws: InvalidValue.self) { try TagExpression(stored: large.text, .folded) }
         #expect(error?.reason.hasPrefix("column \(large.column): ") == true, "\(error?.reason ?? "")")
     }
 
@@ -125,5 +125,17 @@ import Testing
             try TagExpression(parsing: String(repeating: " ", count: most) + "a", .folded)
         }
         #expect(error?.reason == "a tag expression has at most 1048576 bytes, not 1048577")
+    }
+
+    /// What is written is bounded by what its evaluation costs; what was taken before is read again whatever its size.
+    @Test func theTagsOfAnExpressionAreCounted() throws {
+        let most = TagExpression.maximumOperands
+        let taken = Self.times(most / 2 - 1, "(a||b)&&") + "(a||b)"
+        #expect(try TagExpression(parsing: taken, .folded).steps.count == most + most / 2 + 1)
+        let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: taken + "&&c", .folded) }
+        #expect(
+            error?.reason.hasPrefix("column \(taken.utf8.count + 3): an expression names at most 2000 tags") == true
+        )
+        #expect(try TagExpression(stored: taken + "&&c", .folded).tags.count == 3)
     }
 }

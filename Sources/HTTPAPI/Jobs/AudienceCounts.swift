@@ -39,10 +39,13 @@ struct AudienceCounts: Sendable {
             return Answer(counts: counts, isComplete: isComplete)
         }
         var answer = Answer()
+        let memory = AudienceMemory()
         for pns in services {
             var count = 0
             var after: Int64 = 0
             while after < .max {
+                // Who has gone needs no answer.
+                try Task.checkCancellation()
                 guard ContinuousClock.now < end else {
                     answer.isComplete = false
                     break
@@ -52,7 +55,8 @@ struct AudienceCounts: Sendable {
                     app: caller.app,
                     pns: pns,
                     after: after,
-                    through: .max
+                    through: .max,
+                    memory: memory
                 )
                 count += slice.count
                 after = slice.scannedThrough
@@ -74,6 +78,7 @@ struct AudienceCounts: Sendable {
         case .registrations(let ids):
             var found: [PushService] = []
             for id in ids {
+                try Task.checkCancellation()
                 guard ContinuousClock.now < end else { return (found, false) }
                 guard let device = try await self.store.registration(id, app: app), device.state == .live else {
                     continue

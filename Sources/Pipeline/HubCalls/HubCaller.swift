@@ -175,7 +175,7 @@ struct HubCaller: PushSender {
     private func audience(_ addresses: [Handle], _ pns: PushService) throws(InvalidValue) -> HubSend.Audience {
         switch HubAddress(addresses[0].text) {
         case .everyone: return .everyone
-        case .expression(let text): return .expression(try TagExpression(parsing: text, self.spec.users))
+        case .expression(let text): return .expression(try TagExpression(stored: text, self.spec.users))
         case .device:
             let devices = addresses.enumerated().map { index, handle in
                 Recipient(place: index + 1, pns: pns, handle: handle, reference: nil)

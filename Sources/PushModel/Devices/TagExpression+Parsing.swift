@@ -1,18 +1,32 @@
 extension TagExpression {
-    /// The longest text that is taken, in bytes; nothing else bounds an expression.
+    /// The longest text that is taken, in bytes.
     package static let maximumBytes = 1 << 20
+    /// The most tags of an expression that somebody writes, each counted as often as it is named: each is looked at for each window of
+    /// rows.
+    package static let maximumOperands = 2000
 
     /// Reads an expression: tags, `!`, `&&`, `||` and parentheses, in this order of precedence, with optional spaces.
     ///
     /// - Parameters:
-    ///   - text: The text.
+    ///   - text: The text, as a caller writes it.
     ///   - users: The app's comparison of user names.
     /// - Throws: ``InvalidValue`` that begins with the column of the error, counted from 1.
     package init(parsing text: String, _ users: AppSpec.Users) throws(InvalidValue) {
         guard text.utf8.count <= Self.maximumBytes else {
             throw InvalidValue("a tag expression has at most \(Self.maximumBytes) bytes, not \(text.utf8.count)")
         }
-        var parser = TagExpressionParser(text, users)
+        var parser = TagExpressionParser(text, users, mostOperands: Self.maximumOperands)
+        self = try parser.parse()
+    }
+
+    /// Reads an expression that was taken before, of any size: a list of users is one too, and older versions took more.
+    ///
+    /// - Parameters:
+    ///   - text: The text, as it was kept.
+    ///   - users: The app's comparison of user names.
+    /// - Throws: ``InvalidValue``, as for a text that is written.
+    package init(stored text: String, _ users: AppSpec.Users) throws(InvalidValue) {
+        var parser = TagExpressionParser(text, users, mostOperands: .max)
         self = try parser.parse()
     }
 }
@@ -33,14 +47,17 @@ struct TagExpressionParser {
 
     private let bytes: [UInt8]
     private let users: AppSpec.Users
+    private let mostOperands: Int
+    private var operands = 0
     private var position = 0
     private var builder = TagExpression.Builder()
     private var outer: [Frame] = []
     private var frame = Frame(start: 0)
 
-    init(_ text: String, _ users: AppSpec.Users) {
+    init(_ text: String, _ users: AppSpec.Users, mostOperands: Int) {
         self.bytes = Array(text.utf8)
         self.users = users
+        self.mostOperands = mostOperands
     }
 
     mutating func parse() throws(InvalidValue) -> TagExpression {
@@ -83,6 +100,12 @@ struct TagExpressionParser {
     }
 
     private mutating func readTag() throws(InvalidValue) {
+        self.operands += 1
+        guard self.operands <= self.mostOperands else {
+            throw self.fault(
+                "an expression names at most \(self.mostOperands) tags, each counted as often as it stands there; many users are a list"
+            )
+        }
         let start = self.position
         while let byte = self.current, Tag.allows(byte) || self.isInName(byte, from: start) { self.position += 1 }
         let name = String(decoding: self.bytes[start..<self.position], as: UTF8.self)

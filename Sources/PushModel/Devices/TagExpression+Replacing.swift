@@ -26,14 +26,19 @@ extension TagExpression {
                 let operand = operands.removeLast()
                 operands.append((operand.mayNot, operand.may))
             case .all(let count):
-                let some = operands.suffix(count)
-                let joined = (some.allSatisfy(\.may), some.contains(where: \.mayNot))
-                operands.removeLast(count)
+                var joined = (may: true, mayNot: false)
+                // One by one: while a slice of the stack is kept, to shorten the stack copies all of it.
+                for _ in 0..<count {
+                    let operand = operands.removeLast()
+                    joined = (joined.may && operand.may, joined.mayNot || operand.mayNot)
+                }
                 operands.append(joined)
             case .any(let count):
-                let some = operands.suffix(count)
-                let joined = (some.contains(where: \.may), some.allSatisfy(\.mayNot))
-                operands.removeLast(count)
+                var joined = (may: false, mayNot: true)
+                for _ in 0..<count {
+                    let operand = operands.removeLast()
+                    joined = (joined.may || operand.may, joined.mayNot && operand.mayNot)
+                }
                 operands.append(joined)
             }
         }

@@ -152,8 +152,7 @@ extension TagExpression: Codable {
     package init(from decoder: any Decoder) throws {
         if let container = try? decoder.singleValueContainer(), let text = try? container.decode(String.self) {
             // As a kept tag is read.
-            var parser = TagExpressionParser(text, .exact)
-            self = try parser.parse()
+            self = try TagExpression(stored: text, .exact)
             return
         }
         let container = try decoder.container(keyedBy: CodingKeys.self)

@@ -1,16 +1,18 @@
 import NIOConcurrencyHelpers
 
-/// Results of reading one audience, kept for its next pages by the reader.
+/// What is known of one audience, kept for its next pages and services by the reader: one value of each kind.
 package final class AudienceMemory: Sendable {
-    private let content = NIOLockedValueBox<(any Sendable)?>(nil)
+    private let contents = NIOLockedValueBox<[ObjectIdentifier: any Sendable]>([:])
 
     package init() {}
 
-    /// The kept value, if it is of that kind.
+    /// The kept value of that kind.
     package func recall<Content: Sendable>(_ kind: Content.Type) -> Content? {
-        self.content.withLockedValue { $0 as? Content }
+        self.contents.withLockedValue { $0[ObjectIdentifier(kind)] as? Content }
     }
 
-    /// Replaces the kept value.
-    package func keep(_ content: some Sendable) { self.content.withLockedValue { $0 = content } }
+    /// Replaces the kept value of its kind.
+    package func keep<Content: Sendable>(_ content: Content) {
+        self.contents.withLockedValue { $0[ObjectIdentifier(Content.self)] = content }
+    }
 }

@@ -22,13 +22,14 @@ package protocol AudienceStore: Sendable {
 
     /// How many registrations of the audience have rows in `(after, through]`; in slices of bounded cost, as pages are.
     ///
-    /// `through` may be beyond the last row there is.
+    /// `through` may be beyond the last row there is. The memory belongs to this expression.
     func count(
         of expression: TagExpression,
         app: AppID,
         pns: PushService,
         after: Int64,
-        through: Int64
+        through: Int64,
+        memory: AudienceMemory?
     ) async throws -> AudienceCount
 
     /// The devices of a job's list with numbers in `(after, through]` (``Recipient/number``), in that order, at most `limit`.
@@ -76,6 +77,17 @@ extension AudienceStore {
             limit: limit,
             memory: nil
         )
+    }
+
+    /// See ``count(of:app:pns:after:through:memory:)``; for a single look.
+    package func count(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PushService,
+        after: Int64,
+        through: Int64
+    ) async throws -> AudienceCount {
+        try await self.count(of: expression, app: app, pns: pns, after: after, through: through, memory: nil)
     }
 
     /// See ``addresses(of:in:kind:app:pns:memory:)``; for a single look.

@@ -1,8 +1,10 @@
-import PushModel
+package import PushModel
 
 /// A tag expression for evaluation: a tree in an array, with `!` only at its leaves and the operands of a node in order
 /// of cost.
-struct CompiledExpression {
+///
+/// It is compiled once a send, in a time that grows with its operands and not faster.
+package struct CompiledExpression: Sendable {
     enum Node {
         /// The rows that have the tag of that index.
         case has(Int)
@@ -18,6 +20,13 @@ struct CompiledExpression {
     private(set) var nodes: [Node] = []
     /// Whether a registration without a single tag is meant.
     private(set) var includesUntagged = false
+    /// How many leaves there are.
+    package private(set) var leaves = 0
+    /// For each tag, whether it is named so often that its rows are read at once and kept for a window.
+    private(set) var isFrequent: [Bool] = []
+
+    /// How often a tag stands in an expression whose rows are worth keeping.
+    private static let frequency = 4
 
     /// Deeper than this an operand may not be evaluated within another, unless it is the smaller one.
     private static let maximumDepth = 32
@@ -34,8 +43,9 @@ struct CompiledExpression {
         var rank: Int { (self.includesUntagged ? 2 : 0) + (self.isLeaf ? 0 : 1) }
     }
 
-    init(_ expression: TagExpression) {
+    package init(_ expression: TagExpression) {
         self.nodes.reserveCapacity(expression.steps.count)
+        var mentions = [Int](repeating: 0, count: expression.tags.count)
         // Operands not yet joined: the node, and whether its opposite is meant.
         var open: [(node: Int, isNegated: Bool)] = []
         // For each node, whether its parent negates it.
@@ -46,19 +56,26 @@ struct CompiledExpression {
                 open.append((self.nodes.count, false))
                 self.nodes.append(.has(index))
                 negated.append(false)
+                mentions[index] += 1
             case .not:
                 open[open.count - 1].isNegated.toggle()
             case .all(let count), .any(let count):
-                let operands = open.suffix(count)
-                for operand in operands { negated[operand.node] = operand.isNegated }
+                var members: [Int] = []
+                members.reserveCapacity(count)
+                // By index: while a slice of the stack is kept, to shorten the stack copies all of it.
+                for index in (open.count - count)..<open.count {
+                    negated[open[index].node] = open[index].isNegated
+                    members.append(open[index].node)
+                }
                 open.removeLast(count)
-                let members = operands.map(\.node)
                 if case .all = step { self.nodes.append(.all(members)) } else { self.nodes.append(.any(members)) }
                 negated.append(false)
                 open.append((self.nodes.count - 1, false))
             }
         }
         if let whole = open.last { negated[whole.node] = whole.isNegated }
+        self.leaves = mentions.reduce(0, +)
+        self.isFrequent = mentions.map { $0 >= Self.frequency }
         self.pushDown(negated)
         self.order()
     }

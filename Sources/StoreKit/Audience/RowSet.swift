@@ -29,6 +29,10 @@ package struct RowSet: Equatable {
         for index in self.words.indices { self.words[index] &= ~other.words[index] }
     }
 
+    package mutating func formIntersection(_ other: RowSet) {
+        for index in self.words.indices { self.words[index] &= other.words[index] }
+    }
+
     package mutating func formUnion(_ other: RowSet) {
         for index in self.words.indices { self.words[index] |= other.words[index] }
     }

@@ -23,7 +23,7 @@ extension SQLiteStore {
             page = try await many.page(slot: slot, after: after, through: through, limit: limit)
         } else {
             let limits = self.configuration.audienceReadLimits
-            page = try await self.evaluate(expression, app: app) { database, terms in
+            page = try await self.evaluate(expression, app: app, memory: memory) { database, terms in
                 guard let terms else { return end }
                 if let tag = terms.onlyTag {
                     return try SingleTagReader(database: database, slot: slot)
@@ -63,21 +63,22 @@ extension SQLiteStore {
     /// Rows whose templates are read in one transaction.
     private static let rowsARead = 4096
 
-    /// See ``AudienceStore/count(of:app:pns:after:through:)``.
+    /// See ``AudienceStore/count(of:app:pns:after:through:memory:)``.
     package func count(
         of expression: TagExpression,
         app: AppID,
         pns: PushService,
         after: Int64,
-        through: Int64
+        through: Int64,
+        memory: AudienceMemory?
     ) async throws -> AudienceCount {
         let end = AudienceCount(count: 0, scannedThrough: max(after, through))
         guard after < through else { return end }
-        if let many = ManyTags(expression, app: app, store: self, memory: nil) {
+        if let many = ManyTags(expression, app: app, store: self, memory: memory) {
             return try await many.count(slot: pns.number, after: after, through: through)
         }
         let limits = self.configuration.audienceReadLimits
-        return try await self.evaluate(expression, app: app) { database, terms in
+        return try await self.evaluate(expression, app: app, memory: memory) { database, terms in
             guard let terms else { return end }
             var reader = try AudienceReader(
                 database: database,
@@ -104,42 +105,70 @@ extension SQLiteStore {
             return try await many.addresses(of: rows, slot: slot)
         }
         let limits = self.configuration.audienceReadLimits
-        return try await self.evaluate(expression, app: app) { database, terms in
-            guard let terms else { return [:] }
-            var reader = try AudienceReader(database: database, terms: terms, slot: slot, through: .max, limits: limits)
-            return try reader.handles(of: rows).addresses
+        var rest = rows.sorted()[...]
+        var addresses: [Int64: DeviceAddress] = [:]
+        while !rest.isEmpty {
+            try Task.checkCancellation()
+            let before = rest
+            let page: AudiencePage
+            (page, rest) = try await self.evaluate(expression, app: app, memory: memory) { database, terms in
+                var rest = before
+                guard let terms else { return (AudiencePage(scannedThrough: 0), []) }
+                var reader = try AudienceReader(
+                    database: database,
+                    terms: terms,
+                    slot: slot,
+                    through: .max,
+                    limits: limits
+                )
+                return (try reader.handles(of: &rest), rest)
+            }
+            addresses.merge(page.addresses) { $1 }
         }
+        return addresses
     }
 
     /// Tags that are looked up in one read transaction.
     private static let tagsARead = 1000
 
-    /// Reads with an expression of which the tags' numbers are known; with nil for an app without registrations.
+    /// Reads with an expression that is compiled and of which the tags' numbers are known; with nil for an app without registrations.
     private func evaluate<Value: Sendable>(
         _ expression: TagExpression,
         app: AppID,
+        memory: AudienceMemory?,
         _ body: @escaping @Sendable (Database, AudienceTerms?) throws -> Value
     ) async throws -> Value {
-        // Tag numbers never change, so many tags can be looked up in several transactions.
-        var tags: [StoredTag?] = []
-        while expression.tags.count - tags.count > Self.tagsARead {
-            let some = expression.tags[tags.count..<(tags.count + Self.tagsARead)]
-            tags += try await self.read { try $0.stored(some, app: app) }
+        let known = memory?.recall(AudienceTerms.self)
+        // Outside of the transaction.
+        let compiled = known?.compiled ?? CompiledExpression(expression)
+        var tags = known?.tags ?? [StoredTag?](repeating: nil, count: expression.tags.count)
+        // Tag numbers never change, so many tags can be looked up in several transactions; a tag without one may get it.
+        var unknown = tags.indices.filter { tags[$0] == nil }[...]
+        while unknown.count > Self.tagsARead {
+            let some = unknown.prefix(Self.tagsARead)
+            unknown = unknown.dropFirst(some.count)
+            let found = try await self.read { try $0.stored(some.lazy.map { expression.tags[$0] }, app: app) }
+            for (index, tag) in zip(some, found) { tags[index] = tag }
         }
-        let before = tags
-        return try await self.read { database in
-            let rest = try database.stored(expression.tags[before.count...], app: app)
+        let (before, rest) = (tags, unknown)
+        let (value, terms) = try await self.read { database in
+            let found = try database.stored(rest.lazy.map { expression.tags[$0] }, app: app)
+            var tags = before
+            for (index, tag) in zip(rest, found) { tags[index] = tag }
             let terms = try database.number(of: app).map { app in
-                AudienceTerms(expression: expression, app: app, tags: before + rest)
+                AudienceTerms(expression: expression, compiled: compiled, app: app, tags: tags)
             }
-            return try body(database, terms)
+            return (try body(database, terms), terms)
         }
+        if let terms { memory?.keep(terms) }
+        return value
     }
 }
 
 /// An expression with the store's numbers of its tags.
-struct AudienceTerms {
+struct AudienceTerms: Sendable {
     let expression: TagExpression
+    let compiled: CompiledExpression
     let app: Int64
     /// The tags of the expression; nil = no registration ever had it.
     let tags: [StoredTag?]

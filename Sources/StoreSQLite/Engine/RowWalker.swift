@@ -169,7 +169,7 @@ extension AudienceReader<RowWalker> {
         // No window goes beyond the last row there is.
         let last = try database.first("SELECT max(row) FROM registration") { $0[0] as Int64? } ?? nil
         self.init(
-            expression: terms.expression,
+            terms.compiled,
             source: RowWalker(database: database, tags: terms.tags, app: terms.app, slot: slot),
             through: min(through, last ?? 0),
             limits: limits

@@ -39,7 +39,7 @@ extension SQLiteStore {
     }
 
     /// The most text of sends and results that a page of jobs is read from, in bytes: a page of large ones is short.
-    private static let pageBytes = 8 << 20
+    private static let pageBytes = 1 << 20
 
     /// See ``JobStore/deliveries(_:)``.
     package func deliveries(_ query: DeliveryQuery) async throws -> Page<DeliveryRecord> {
