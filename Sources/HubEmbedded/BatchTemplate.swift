@@ -13,17 +13,35 @@ struct BatchTemplate {
     private let begins: Timestamp
     private let expires: Timestamp
     private let spec: AppSpec
+    /// Of a send for templates.
+    private let notifications: TemplateNotifications?
 
     /// For a send alone in its message, or a republished one.
-    init(_ job: Job, request: SendRequest, spec: AppSpec) {
+    ///
+    /// - Parameters:
+    ///   - job: Its job.
+    ///   - request: The send.
+    ///   - spec: The app's declaration.
+    ///   - memory: The job's, where what its templates make is kept for its next pages.
+    init(_ job: Job, request: SendRequest, spec: AppSpec, memory: AudienceMemory) {
         (self.app, self.priority, self.request) = (job.app, job.priority, request)
         (self.begins, self.expires, self.spec) = (job.begins, job.expires, spec)
+        guard case .template(let properties) = request.content else {
+            self.notifications = nil
+            return
+        }
+        let known = memory.recall(TemplateNotifications.self)
+        let notifications = known?.app == spec ? known : nil
+        self.notifications = notifications ?? TemplateNotifications(properties, of: spec)
+        if notifications == nil, let made = self.notifications { memory.keep(made) }
     }
 
     /// For a send of a group.
     init(_ send: SmallSend, of message: OutboxMessage, spec: AppSpec) {
         (self.app, self.priority, self.request) = (message.app, message.priority, send.request)
         (self.begins, self.expires, self.spec) = (send.begins, send.expires, spec)
+        // A send for templates goes on alone.
+        self.notifications = nil
     }
 
     /// Makes a batch.
@@ -70,12 +88,12 @@ struct BatchTemplate {
             return .failure(Undeliverable(failure: .misconfigured, reason: pns.noCredentialsReason()))
         }
         do {
-            if case .template(let properties) = self.request.content {
-                guard let template else {
+            if case .template = self.request.content {
+                guard let template, let notifications = self.notifications else {
                     // Each of the devices has another one now, or is gone.
                     return .failure(Undeliverable(failure: .deregistered, reason: "the template was removed"))
                 }
-                return .success(try TemplatePayload.fill(template, with: properties, for: pns, of: self.spec))
+                return .success(try notifications.payload(template, for: pns))
             }
             let options = PayloadFormatter.Options(self.request, for: pns, priority: self.priority, begins: self.begins)
             return .success(try PayloadFormatter.format(self.request.content, for: pns, options: options))

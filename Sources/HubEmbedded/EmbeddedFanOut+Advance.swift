@@ -158,20 +158,24 @@ extension EmbeddedFanOut {
         cursor.isDone = cursor.after >= cursor.through
         // Behind the others: each has its turn.
         cursors.append(cursor)
-        let template = BatchTemplate(job, request: campaign.request, spec: spec)
+        let template = BatchTemplate(job, request: campaign.request, spec: spec, memory: campaign.memory)
         let step = PageStep(
             sequence: job.sequence,
             cursors: cursors,
             pns: pns,
             batches: pages.map(\.batch)
         )
+        var messages: [[PreparedDelivery]] = []
+        for page in pages {
+            let key = BatchKey(job: job.id, pns: pns, page: page.batch.page, attempt: 0)
+            let content = page.batch.template.flatMap { templates[$0] }
+            messages.append([template.prepare(key, devices: page.devices, template: content)])
+            // A template may take a millisecond, a step has a hundred, and others wait for the thread.
+            if content != nil { await Task.yield() }
+        }
         return PreparedStep(
             step: .pages(step),
-            messages: pages.map { page in
-                let key = BatchKey(job: job.id, pns: pns, page: page.batch.page, attempt: 0)
-                let content = page.batch.template.flatMap { templates[$0] }
-                return [template.prepare(key, devices: page.devices, template: content)]
-            },
+            messages: messages,
             sends: [.init(sequence: job.sequence, job: job.id, waiter: campaign.waiter)],
             // The waiter is notified once.
             claim: claim.at(campaign.with(cursors, waiter: pages.isEmpty ? campaign.waiter : nil))

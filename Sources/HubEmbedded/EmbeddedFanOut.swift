@@ -80,9 +80,11 @@ package struct EmbeddedFanOut: SendFanOut {
             let memory = memories[batch.key.job] ?? AudienceMemory()
             memories[batch.key.job] = memory
             let devices = try await self.devices(of: batch, memory: memory)
-            let template = BatchTemplate(batch.job, request: batch.request, spec: spec)
+            let template = BatchTemplate(batch.job, request: batch.request, spec: spec, memory: memory)
             let content = batch.template.flatMap { templates[$0] }
             prepared.append(template.prepare(batch.key, devices: devices, template: content))
+            // A template may take a millisecond, and others wait for the thread.
+            if content != nil { await Task.yield() }
         }
         return prepared
     }

@@ -84,7 +84,7 @@ import Testing
             priority: nil
         )
         let properties = Content.Properties(["message": "m", "until": "2000"])
-        let payload = try TemplatePayload.fill(template, with: properties, for: .apns, of: AppSpec())
+        let payload = try TemplateNotifications(properties, of: AppSpec()).payload(template, for: .apns)
         let send = SendRequest(audience: .everyone, content: .template(properties))
         #expect(send.keepUntil(payload, begins: Self.begins) == Timestamp(milliseconds: 2_000_000))
     }

@@ -86,7 +86,7 @@ struct TemplateConstantsTests {
             let content = DeviceTemplate.Content(body: Self.body, expiry: expiry)
             try TemplatePayload.check(content, for: .apns)
             let properties = Content.Properties(["a": "x", "when": text])
-            let payload = try TemplatePayload.fill(content, with: properties, for: .apns, of: AppSpec())
+            let payload = try TemplateNotifications(properties, of: AppSpec()).payload(content, for: .apns)
             #expect(payload.header("apns-expiration") == seconds, "\(expiry)")
         }
     }

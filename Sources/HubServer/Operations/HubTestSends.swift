@@ -121,9 +121,11 @@ struct HubTestSends: Sendable {
         _ spec: AppSpec
     ) -> ([Notification], [Outcome]) {
         var (notifications, outcomes) = ([Notification](), [Outcome]())
+        var templates: TemplateNotifications?
+        if case .template(let properties) = form { templates = TemplateNotifications(properties, of: spec) }
         for device in devices {
             do {
-                let payload = try Self.payload(form, for: device, spec)
+                let payload = try Self.payload(form, for: device, templates)
                 let place = notifications.firstIndex { notification in
                     notification.payload == payload && !notification.devices.contains { $0.handle == device.handle }
                 }
@@ -143,16 +145,13 @@ struct HubTestSends: Sendable {
     private static func payload(
         _ form: HubSend.Form,
         for device: Registration,
-        _ spec: AppSpec
+        _ templates: TemplateNotifications?
     ) throws(InvalidValue) -> NativePayload {
-        switch form {
-        case .native(let payload): return payload
-        case .template(let properties):
-            guard let template = device.template, let pns = device.pns else {
-                throw InvalidValue("the registration has no template")
-            }
-            return try TemplatePayload.fill(template.content, with: properties, for: pns, of: spec)
+        if case .native(let payload) = form { return payload }
+        guard let template = device.template, let pns = device.pns, let templates else {
+            throw InvalidValue("the registration has no template")
         }
+        return try templates.payload(template.content, for: pns)
     }
 
     // MARK: Outcomes
@@ -267,7 +266,10 @@ private struct TestAudience {
             }
         let end = ContinuousClock.now + Self.time
         var found: [[Registration]] = []
-        for pns in services { found.append(try await self.first(most, of: audience, kind, pns, until: end)) }
+        let memory = AudienceMemory()
+        for pns in services {
+            found.append(try await self.first(most, of: audience, kind, pns, memory, until: end))
+        }
         let turns = (0..<most).flatMap { turn in found.compactMap { $0.indices.contains(turn) ? $0[turn] : nil } }
         return Array(turns.prefix(most))
     }
@@ -277,10 +279,10 @@ private struct TestAudience {
         of audience: TagExpression,
         _ kind: RegistrationKind,
         _ pns: PushService,
+        _ memory: AudienceMemory,
         until end: ContinuousClock.Instant
     ) async throws -> [Registration] {
         var (rows, handles) = (Set<Int64>(), Set<Handle>())
-        let memory = AudienceMemory()
         var after: Int64 = 0
         // A page of a sparse audience may be empty.
         while after < .max, rows.count < most, ContinuousClock.now < end {

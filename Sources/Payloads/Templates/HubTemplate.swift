@@ -61,6 +61,11 @@ package struct HubTemplate: Sendable {
     /// - Throws: ``InvalidValue`` where the values are longer than ``maximumValues`` together.
     package func filled(_ properties: TemplateProperties) throws(InvalidValue) -> [UInt8] {
         var filling = TemplateFilling(properties: properties)
+        return try self.filled(&filling)
+    }
+
+    /// The same, where headers had some of the room.
+    func filled(_ filling: inout TemplateFilling) throws(InvalidValue) -> [UInt8] {
         switch self.body {
         case .json(let part): return try part.filled(&filling).bytes
         case .xml(let part): return try part.filled(&filling).bytes
@@ -70,7 +75,7 @@ package struct HubTemplate: Sendable {
 }
 
 /// The properties of a send, and how many bytes their values may still have.
-private struct TemplateFilling {
+struct TemplateFilling {
     let properties: TemplateProperties
     private var room = HubTemplate.maximumValues
 

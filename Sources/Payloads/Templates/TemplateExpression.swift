@@ -1,4 +1,5 @@
 package import PushModel
+import Synchronization
 
 /// A value of a template that is filled in for each send: `$(name)`, `.(name, 20)`, `%(name)`, `#(name)`, `{'Hi ' + $(name)}`.
 ///
@@ -59,9 +60,11 @@ package struct TemplateExpression: Sendable, Equatable {
     }
 
     /// The value for the properties of a send.
-    package func value(for properties: TemplateProperties) -> Value {
-        var room = Int.max
-        return self.value(for: properties, room: &room)
+    ///
+    /// - Throws: ``InvalidValue`` where it is longer than all values of a notification may be.
+    package func value(for properties: TemplateProperties) throws(InvalidValue) -> Value {
+        var filling = TemplateFilling(properties: properties)
+        return try filling.value(of: self)
     }
 
     /// The same, bounded: a few expressions make much of a long property.
@@ -82,7 +85,8 @@ package struct TemplateExpression: Sendable, Equatable {
                 switch part {
                 case .constant(let constant): constant
                 case .property(let name, let most, let hasDots, let otherwise):
-                    Self.clip(properties[name] ?? otherwise, to: most, hasDots: hasDots)
+                    properties.clipped(name, to: most, hasDots: hasDots)
+                        ?? TextCuts.clip(otherwise, to: most, hasDots: hasDots)
                 case .encoded(let name, let otherwise): PercentCoding.encode(properties[name] ?? otherwise)
                 case .number(let name, let otherwise): properties[name] ?? otherwise
                 }
@@ -93,25 +97,23 @@ package struct TemplateExpression: Sendable, Equatable {
         return .text(text)
     }
 
-    private static func clip(_ text: String, to most: Int?, hasDots: Bool) -> String {
-        // Not by its count: that walks all of a long text.
-        guard let most, let end = text.index(text.startIndex, offsetBy: most, limitedBy: text.endIndex),
-            end < text.endIndex
-        else { return text }
-        guard hasDots else { return String(text[..<end]) }
-        return text.prefix(max(0, most - 3)) + String(repeating: ".", count: min(3, most))
-    }
-
     /// Whether JSON has such a number; a text such as `1]` never becomes one.
     private static func isNumber(_ text: String) -> Bool {
-        text.utf8.count <= 40 && text.wholeMatch(of: /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/) != nil
+        guard text.utf8.count <= 40, case .number(let number)? = try? JSONReader.read(Array(text.utf8)) else {
+            return false
+        }
+        // Without the spaces that may stand around a number.
+        return number.utf8.count == text.utf8.count
     }
 }
 
 /// The properties of a template send, by names without letter case.
-package struct TemplateProperties: Sendable, Equatable {
+///
+/// They are made once for all templates of a send: where the characters of a value end is then found once.
+package struct TemplateProperties: Sendable {
     /// By names in small letters.
     package let values: [String: String]
+    private let cuts = SharedCuts()
 
     /// Reads a flat JSON object of texts.
     ///
@@ -148,4 +150,18 @@ package struct TemplateProperties: Sendable, Equatable {
 
     /// The value of a property; nil = the send has none.
     package subscript(name: String) -> String? { self.values[name.withoutCapitals] }
+
+    /// The value of a property, clipped; nil = the send has none.
+    func clipped(_ name: String, to most: Int?, hasDots: Bool) -> String? {
+        let key = name.withoutCapitals
+        guard let text = self.values[key] else { return nil }
+        return self.cuts.known.withLock { known in
+            known[key, default: TextCuts(text)].clip(to: most, hasDots: hasDots)
+        }
+    }
+
+    /// Shared by all copies.
+    private final class SharedCuts: Sendable {
+        let known = Mutex<[String: TextCuts]>([:])
+    }
 }

@@ -1,15 +1,15 @@
 import PushModel
 
-/// Reads a ``TemplateExpression``, character by character.
+/// Reads a ``TemplateExpression``, byte by byte: all that has a meaning in it is ASCII.
 struct TemplateExpressionReader {
-    private let text: [Character]
+    private let text: [UInt8]
     private var position = 0
     private static let longestName = 120
 
-    init(_ text: String) { self.text = Array(text) }
+    init(_ text: String) { self.text = Array(text.utf8) }
 
     mutating func parts() throws(InvalidValue) -> [TemplateExpression.Part] {
-        let parts = self.current == "{" ? try self.concatenation() : [try self.token()]
+        let parts = self.current == UInt8(ascii: "{") ? try self.concatenation() : [try self.token()]
         guard self.position == self.text.count else { throw self.fault("nothing may follow the expression") }
         return parts
     }
@@ -21,9 +21,9 @@ struct TemplateExpressionReader {
         while true {
             self.skipSpace()
             switch self.current {
-            case "'", "\"": parts.append(.constant(try self.quoted()))
-            case "$", ".", "%": parts.append(try self.token())
-            case "#": throw self.fault("#(…) must stand alone")
+            case UInt8(ascii: "'"), UInt8(ascii: "\""): parts.append(.constant(try self.quoted()))
+            case UInt8(ascii: "$"), UInt8(ascii: "."), UInt8(ascii: "%"): parts.append(try self.token())
+            case UInt8(ascii: "#"): throw self.fault("#(…) must stand alone")
             default: throw self.fault("a text in quotes, $(…), .(…) or %(…) is missing here")
             }
             self.skipSpace()
@@ -37,16 +37,14 @@ struct TemplateExpressionReader {
         let start = self.position
         guard let quote = self.current else { throw self.fault("a quote is missing here") }
         self.position += 1
-        var text = ""
-        while let character = self.current {
+        var text: [UInt8] = []
+        while let byte = self.current {
             self.position += 1
-            guard character == quote else {
-                text.append(character)
-                continue
+            if byte == quote {
+                guard self.current == quote else { return String(decoding: text, as: UTF8.self) }
+                self.position += 1
             }
-            guard self.current == quote else { return text }
-            text.append(quote)
-            self.position += 1
+            text.append(byte)
         }
         self.position = start
         throw self.fault("this quote is not closed")
@@ -54,7 +52,9 @@ struct TemplateExpressionReader {
 
     /// Reads `$(name)`, `$(name, 20)`, `.(name, 20)`, `%(name)` or `#(name)`, each perhaps with `:{default}`.
     private mutating func token() throws(InvalidValue) -> TemplateExpression.Part {
-        guard let sign = self.current else { throw self.fault("an expression is missing here") }
+        guard let sign = self.current.map(Unicode.Scalar.init) else {
+            throw self.fault("an expression is missing here")
+        }
         self.position += 1
         guard self.take("(") else { throw self.fault("( is missing here") }
         self.skipSpace()
@@ -77,12 +77,19 @@ struct TemplateExpressionReader {
     }
 
     private mutating func name() throws(InvalidValue) -> String {
-        let word = self.text[self.position...].prefix { ($0.isASCII && ($0.isLetter || $0.isNumber)) || $0 == "_" }
+        let word = self.text[self.position...].prefix { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
         guard (1...Self.longestName).contains(word.count) else {
             throw self.fault("the name of a property is missing here: 1 to \(Self.longestName) letters, digits and _")
         }
         self.position += word.count
-        return String(word)
+        return String(decoding: word, as: UTF8.self)
     }
 
     /// Reads `{default}`; a backslash escapes the next character.
@@ -90,12 +97,12 @@ struct TemplateExpressionReader {
         self.skipSpace()
         let start = self.position
         guard self.take("{") else { throw self.fault("{ is missing here: a default is written $(name:{text})") }
-        var text = ""
-        while let character = self.current {
+        var text: [UInt8] = []
+        while let byte = self.current {
             self.position += 1
-            if character == "}" { return text }
-            guard character == "\\" else {
-                text.append(character)
+            if byte == UInt8(ascii: "}") { return String(decoding: text, as: UTF8.self) }
+            guard byte == UInt8(ascii: "\\") else {
+                text.append(byte)
                 continue
             }
             guard let escaped = self.current else { break }
@@ -108,25 +115,28 @@ struct TemplateExpressionReader {
 
     private mutating func number() throws(InvalidValue) -> Int {
         self.skipSpace()
-        let digits = self.text[self.position...].prefix { $0.isASCII && $0.isNumber }
-        guard (1...6).contains(digits.count), let number = Int(String(digits)) else {
+        let digits = self.text[self.position...].prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard (1...6).contains(digits.count), let number = Int(String(decoding: digits, as: UTF8.self)) else {
             throw self.fault("a length is missing here: a whole number of at most six digits")
         }
         self.position += digits.count
         return number
     }
 
-    private var current: Character? { self.position < self.text.count ? self.text[self.position] : nil }
+    private var current: UInt8? { self.position < self.text.count ? self.text[self.position] : nil }
 
-    private mutating func take(_ character: Character) -> Bool {
-        guard self.current == character else { return false }
+    private mutating func take(_ sign: Unicode.Scalar) -> Bool {
+        guard self.current == UInt8(ascii: sign) else { return false }
         self.position += 1
         return true
     }
 
-    private mutating func skipSpace() { while self.current == " " || self.current == "\t" { self.position += 1 } }
+    private mutating func skipSpace() {
+        while let byte = self.current, byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") { self.position += 1 }
+    }
 
     private func fault(_ reason: String) -> InvalidValue {
-        InvalidValue("template expression, column \(self.position + 1): \(reason)")
+        let column = String(decoding: self.text[..<self.position], as: UTF8.self).count + 1
+        return InvalidValue("template expression, column \(column): \(reason)")
     }
 }

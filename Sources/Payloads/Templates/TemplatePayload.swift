@@ -6,23 +6,25 @@ package enum TemplatePayload {
     ///
     /// - Parameters:
     ///   - template: The template.
-    ///   - properties: The properties, and the sender's headers: those that the service does not have are left out, and those that
-    ///     the template sets too.
+    ///   - values: The properties.
+    ///   - sent: The sender's headers: those that the service does not have are left out, and those that the template sets too.
     ///   - pns: The service.
     ///   - app: The app's declaration.
     /// - Returns: A payload that the service takes.
     /// - Throws: ``InvalidValue`` for what the service would refuse.
-    package static func fill(
+    static func fill(
         _ template: DeviceTemplate.Content,
-        with properties: Content.Properties,
+        with values: TemplateProperties,
+        headers sent: [NativePayload.Header],
         for pns: PushService,
         of app: AppSpec
     ) throws(InvalidValue) -> NativePayload {
         guard let form = ServiceFormat.of(pns)?.form else { throw InvalidValue(pns.retiredReason) }
-        let values = TemplateProperties(properties.values)
+        // Its headers too: their values have a share of the room, not one each.
+        var filling = TemplateFilling(properties: values)
         var headers: [NativeForm.Header] = []
         for header in template.headers {
-            headers.append((header.name, try TemplateExpression(header.value).value(for: values).text))
+            headers.append((header.name, try filling.value(of: TemplateExpression(header.value)).text))
         }
         func add(_ name: String, _ value: String) {
             guard form.headers.contains(where: { $0.lowercased() == name.lowercased() }),
@@ -31,13 +33,13 @@ package enum TemplatePayload {
             headers.append((name, value))
         }
         if let priority = template.priority {
-            add("apns-priority", try TemplateExpression(priority).value(for: values).text)
+            add("apns-priority", try filling.value(of: TemplateExpression(priority)).text)
         }
         if let expiry = template.expiry {
-            add("apns-expiration", try Self.expiration(TemplateExpression(expiry).value(for: values).text))
+            add("apns-expiration", try Self.expiration(filling.value(of: TemplateExpression(expiry)).text))
         }
-        for header in properties.headers { add(header.name, header.value) }
-        let bytes = try HubTemplate(template.body, isRaw: Self.isRaw(template, for: pns)).filled(values)
+        for header in sent { add(header.name, header.value) }
+        let bytes = try HubTemplate(template.body, isRaw: Self.isRaw(template, for: pns)).filled(&filling)
         let native = try form.read(try Self.payload(bytes, for: pns), headers: headers, of: app)
         return try PayloadFormatter.format(.native(.init(message: nil, forms: [native])), for: pns)
     }
