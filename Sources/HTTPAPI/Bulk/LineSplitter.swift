@@ -22,19 +22,19 @@ struct LineSplitter {
 
     /// Takes a piece of the body, and hands over the lines that end in it.
     mutating func split(_ piece: ByteBuffer, _ body: (Line) throws -> Void) rethrows {
-        var view = piece.readableBytesView
-        while let end = view.firstIndex(of: UInt8(ascii: "\n")) {
-            self.keep(view[..<end])
+        var rest = Array(buffer: piece)[...]
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            self.keep(rest[..<end])
             try body(self.line())
-            view = view[view.index(after: end)...]
+            rest = rest[(end + 1)...]
         }
-        self.keep(view)
+        self.keep(rest)
     }
 
     /// The last line, where the body does not end with a line break.
     mutating func last() -> Line? { self.rest.isEmpty && !self.isTooLong ? nil : self.line() }
 
-    private mutating func keep(_ bytes: ByteBufferView) {
+    private mutating func keep(_ bytes: ArraySlice<UInt8>) {
         if self.isTooLong || self.rest.count + bytes.count > self.limit {
             self.isTooLong = true
             self.rest.removeAll()

@@ -14,13 +14,14 @@ enum RegistrationTags {
             throw Problem.invalid(member, "must be an array, not \(value.kind)")
         }
         var tags: [Tag] = []
+        var known: Set<Tag> = []
         for (index, value) in values.enumerated() {
             guard case .string(let text) = value else {
                 throw Problem.invalid("\(member)[\(index)]", "must be a string, not \(value.kind)")
             }
             do {
                 let tag = try Tag(text, users)
-                if !tags.contains(tag) { tags.append(tag) }
+                if known.insert(tag).inserted { tags.append(tag) }
             } catch {
                 throw Problem.invalid([error.named("\(member)[\(index)]")])
             }

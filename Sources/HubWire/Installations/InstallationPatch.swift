@@ -198,7 +198,7 @@ package struct InstallationPatch: Sendable, Equatable {
         let part = step.path[length]
         let index = part == "0" || !part.hasPrefix("0") && part.utf8.allSatisfy(Self.isDigit) ? Int(part) : nil
         switch step.operation {
-        case .remove: tags.removeAll { $0.withoutCapitals == part.withoutCapitals }
+        case .remove: tags.removeAll { Self.isSame($0, part) }
         case .add where part == "-": tags.append(value)
         case .add where index.map { $0 <= tags.count } == true: tags.insert(value, at: index ?? 0)
         case .replace where index.map { $0 < tags.count } == true: tags[index ?? 0] = value
@@ -212,6 +212,11 @@ package struct InstallationPatch: Sendable, Equatable {
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+
+    /// Whether two tags differ in letter case alone; each step compares all of the tags, and most differ in their lengths.
+    private static func isSame(_ one: String, _ other: String) -> Bool {
+        one.utf8.count == other.utf8.count && one.withoutCapitals == other.withoutCapitals
+    }
 
     /// One tag, or the JSON text of an array of tags.
     private static func list(_ text: String) -> [String] {

@@ -58,31 +58,26 @@ package struct HandleFilter: Sendable, Equatable {
     private static func properties(of text: String) throws(InvalidValue) -> [(name: String, value: String)] {
         let known = Set(WirePlatform.allCases.flatMap(\.handleElements).map { $0.lowercased() })
         var properties: [(name: String, value: String)] = []
-        var rest = text[...].trimming()
+        var reader = FilterReader(text)
         while true {
-            guard properties.count < 3,
-                let parts = rest.prefixMatch(of: /([A-Za-z0-9]+)\s+(?i:eq)\s+'((?:[^']|'')*)'\s*/)
-            else {
+            guard properties.count < 3, let property = reader.property() else {
                 throw InvalidValue(
                     member: "$filter",
                     "must be a property of a handle and its value, as in ChannelUri eq '…'"
                 )
             }
-            let name = parts.1.lowercased()
+            let name = property.name.lowercased()
             guard known.contains(name) else {
-                throw InvalidValue(member: "$filter", "\"\(parts.1.prefix(40))\" is no property of a handle")
+                throw InvalidValue(member: "$filter", "\"\(property.name.prefix(40))\" is no property of a handle")
             }
-            let value = String(parts.2.replacing("''", with: "'"))
-            guard (1...WrittenDevice.longestChannel).contains(value.utf8.count) else {
+            guard (1...WrittenDevice.longestChannel).contains(property.value.utf8.count) else {
                 throw InvalidValue(member: "$filter", "a handle must have 1 to \(WrittenDevice.longestChannel) bytes")
             }
-            properties.append((name, value))
-            rest = rest[parts.range.upperBound...]
-            guard !rest.isEmpty else { return properties }
-            guard let and = rest.prefixMatch(of: /(?i:and)\s+/) else {
+            properties.append((name, property.value))
+            guard !reader.isAtEnd else { return properties }
+            guard reader.word() == "and", reader.skipSpace() else {
                 throw InvalidValue(member: "$filter", "only \"and\" may follow a value")
             }
-            rest = rest[and.range.upperBound...]
         }
     }
 
@@ -96,5 +91,71 @@ package struct HandleFilter: Sendable, Equatable {
             }
         }
         return Handle.lookupForms(of: value) + (decoded == value ? [] : Handle.lookupForms(of: decoded))
+    }
+}
+
+/// Reads `NAME eq 'VALUE'`, byte by byte.
+private struct FilterReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ text: String) {
+        self.bytes = Array(text.utf8)
+        self.skipSpace()
+    }
+
+    var isAtEnd: Bool { self.position == self.bytes.count }
+
+    private var current: UInt8? { self.isAtEnd ? nil : self.bytes[self.position] }
+
+    /// - Returns: Whether there was any.
+    @discardableResult
+    mutating func skipSpace() -> Bool {
+        let start = self.position
+        while let byte = self.current, byte == 0x20 || (0x09...0x0D).contains(byte) { self.position += 1 }
+        return self.position > start
+    }
+
+    /// A word of letters and digits, without capitals; empty where there is none.
+    mutating func word() -> String { self.name().lowercased() }
+
+    /// The property here, and the space behind it; nil where there is none.
+    mutating func property() -> (name: String, value: String)? {
+        let name = self.name()
+        guard !name.isEmpty, self.skipSpace(), self.word() == "eq", self.skipSpace(), let value = self.quoted() else {
+            return nil
+        }
+        self.skipSpace()
+        return (name, value)
+    }
+
+    private mutating func name() -> String {
+        let word = self.bytes[self.position...].prefix { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: false
+            }
+        }
+        self.position += word.count
+        return String(decoding: word, as: UTF8.self)
+    }
+
+    /// A text in quotes; a quote within is doubled.
+    private mutating func quoted() -> String? {
+        let quote = UInt8(ascii: "'")
+        guard self.current == quote else { return nil }
+        self.position += 1
+        var text: [UInt8] = []
+        while let byte = self.current {
+            self.position += 1
+            if byte == quote {
+                guard self.current == quote else { return String(decoding: text, as: UTF8.self) }
+                self.position += 1
+            }
+            text.append(byte)
+        }
+        return nil
     }
 }

@@ -35,6 +35,7 @@ package enum WireTags {
     /// - Throws: ``InvalidValue`` for one that is none, and for those of the system.
     package static func tags(_ names: [String], _ users: AppSpec.Users) throws(InvalidValue) -> [Tag] {
         var tags: [Tag] = []
+        var known: Set<Tag> = []
         for name in names {
             guard !name.hasPrefix("$") else { throw InvalidValue(member: "Tags", "tags cannot start with $") }
             let tag: Tag
@@ -42,8 +43,8 @@ package enum WireTags {
             guard Self.installation(of: tag) == nil else {
                 throw InvalidValue(member: "Tags", "\(self.installation) is the beginning of the tags of installations")
             }
-            if !tags.contains(tag) { tags.append(tag) }
-            // Within the loop: a body has room for thousands, and each is compared with all before it.
+            if known.insert(tag).inserted { tags.append(tag) }
+            // Within the loop: a body has room for thousands.
             guard tags.count <= Registration.maximumTags else {
                 throw InvalidValue(member: "Tags", "a registration has at most \(Registration.maximumTags) tags")
             }

@@ -123,12 +123,17 @@ package struct DirectSendBody: Sendable, Equatable {
                 if part.body.last == UInt8(ascii: "\r") { part.body.removeLast() }
                 return part
             }
-            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { break }
+            guard line.count <= Self.longestHeader, let colon = line.firstIndex(of: UInt8(ascii: ":")) else { break }
             let name = String(decoding: line[..<colon], as: UTF8.self)[...].trimming().lowercased()
             part.headers[name] = String(String(decoding: line[(colon + 1)...], as: UTF8.self)[...].trimming())
         }
-        throw InvalidValue("the headers of a part do not end with an empty line")
+        throw InvalidValue(
+            "the headers of a part must have at most \(Self.longestHeader) bytes each, and end with an empty line"
+        )
     }
+
+    /// Of a part.
+    private static let longestHeader = 1024
 
     private static func handles(_ bytes: [UInt8]) throws(InvalidValue) -> [String] {
         let fault = InvalidValue(

@@ -5,6 +5,25 @@ enum XMLNames {
         let reason: String
     }
 
+    /// The namespaces of a document, each with a number: an address may be long, and each attribute is compared by it.
+    struct Namespaces {
+        private var numbers: [[UInt8]: Int] = [:]
+
+        /// The number of a namespace, given now if need be.
+        mutating func number(of address: String) -> Int {
+            let (bytes, next) = (Array(address.utf8), self.numbers.count)
+            if let known = self.numbers[bytes] { return known }
+            self.numbers[bytes] = next
+            return next
+        }
+    }
+
+    /// A name with the number of its namespace, if it has one.
+    private struct Expanded: Hashable {
+        let namespace: Int?
+        let local: [UInt8]
+    }
+
     /// The most prefixes that hold for an element.
     private static let maximumPrefixes = 64
 
@@ -37,19 +56,22 @@ enum XMLNames {
     /// - Parameters:
     ///   - attributes: The element's attributes, some of which may declare further ones.
     ///   - outer: Those that hold above it.
-    /// - Returns: All of them.
+    ///   - known: Those of the document.
+    /// - Returns: The numbers of all that hold for it.
     /// - Throws: ``Fault`` for a prefix that cannot be declared.
     static func namespaces(
         of attributes: [XMLTree.Attribute],
-        within outer: [String: String]
-    ) throws(Fault) -> [String: String] {
+        within outer: [String: Int],
+        known: inout Namespaces
+    ) throws(Fault) -> [String: Int] {
         var namespaces = outer
         for attribute in attributes where attribute.name.utf8.starts(with: "xmlns:".utf8) {
             let prefix = String(decoding: attribute.name.utf8.dropFirst(6), as: UTF8.self)
+            let number = known.number(of: attribute.value)
             guard !prefix.isEmpty, !attribute.value.isEmpty, prefix != "xmlns",
-                prefix != "xml" || attribute.value == outer["xml"]
+                prefix != "xml" || number == outer["xml"]
             else { throw Fault(reason: "\(attribute.name.prefix(40)) cannot be declared so") }
-            namespaces[prefix] = attribute.value
+            namespaces[prefix] = number
             // Each element that declares one has a copy of all that hold for it.
             guard namespaces.count <= Self.maximumPrefixes else {
                 throw Fault(reason: "more than \(Self.maximumPrefixes) prefixes are declared")
@@ -68,26 +90,31 @@ enum XMLNames {
     static func check(
         _ name: String,
         _ attributes: [XMLTree.Attribute],
-        _ namespaces: [String: String]
+        _ namespaces: [String: Int]
     ) throws(Fault) {
         _ = try self.expanded(name, namespaces)
-        var known: Set<[[UInt8]]> = []
+        var known: Set<Expanded> = []
         for attribute in attributes {
             let isDeclaration = attribute.name.utf8.starts(with: "xmlns:".utf8)
-            let parts = isDeclaration ? [attribute.name] : try self.expanded(attribute.name, namespaces)
-            guard known.insert(parts.map { Array($0.utf8) }).inserted else {
+            let name =
+                isDeclaration
+                ? Expanded(namespace: nil, local: Array(attribute.name.utf8))
+                : try self.expanded(attribute.name, namespaces)
+            guard known.insert(name).inserted else {
                 throw Fault(reason: "the attribute \(attribute.name.prefix(40)) is given twice")
             }
         }
     }
 
     /// A name with the namespace of its prefix, if it has one.
-    private static func expanded(_ name: String, _ namespaces: [String: String]) throws(Fault) -> [String] {
-        guard let colon = name.utf8.firstIndex(of: UInt8(ascii: ":")) else { return [name] }
+    private static func expanded(_ name: String, _ namespaces: [String: Int]) throws(Fault) -> Expanded {
+        guard let colon = name.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+            return Expanded(namespace: nil, local: Array(name.utf8))
+        }
         let (prefix, local) = (String(name[..<colon]), String(name[name.utf8.index(after: colon)...]))
         guard self.isName(local), !local.utf8.contains(UInt8(ascii: ":")), let namespace = namespaces[prefix] else {
             throw Fault(reason: "the prefix of \(name.prefix(40)) is not declared")
         }
-        return [namespace, local]
+        return Expanded(namespace: namespace, local: Array(local.utf8))
     }
 }

@@ -7,6 +7,7 @@ package struct XMLReader {
 
     private let bytes: [UInt8]
     private var position = 0
+    private var known = XMLNames.Namespaces()
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -27,7 +28,8 @@ package struct XMLReader {
         try reader.skipMiscellany()
         guard !reader.isAt("<!") else { throw reader.fault("a document type is not taken") }
         guard reader.isAt("<") else { throw reader.fault("an element is missing") }
-        let root = try reader.element(depth: 1, namespaces: ["xml": "http://www.w3.org/XML/1998/namespace"])
+        let own = reader.known.number(of: "http://www.w3.org/XML/1998/namespace")
+        let root = try reader.element(depth: 1, namespaces: ["xml": own])
         try reader.skipMiscellany()
         guard reader.position == reader.bytes.count else { throw reader.fault("nothing may follow the root element") }
         return root
@@ -45,12 +47,15 @@ package struct XMLReader {
 
     // MARK: Around the root
 
+    /// Far more than it needs.
+    private static let longestDeclaration = 200
+
     /// Reads `<?xml version="1.0" encoding="utf-8"?>`, if there is one.
     private mutating func declaration() throws(XMLSyntaxError) {
         let start = self.bytes[self.position...]
         guard start.starts(with: "<?xml".utf8), let next = start.dropFirst(5).first, Self.isSpace(next) else { return }
-        guard let end = start.firstRange(of: Array("?>".utf8)) else {
-            throw self.fault("the declaration is not closed")
+        guard let end = start.prefix(Self.longestDeclaration).firstRange(of: Array("?>".utf8)) else {
+            throw self.fault("the declaration is not closed, or has more than \(Self.longestDeclaration) bytes")
         }
         let text = String(decoding: start[..<end.upperBound], as: UTF8.self)
         let form =
@@ -112,18 +117,18 @@ package struct XMLReader {
     ///
     /// - Parameters:
     ///   - depth: How deep it is; the root's is 1.
-    ///   - outer: The namespaces that are declared above it, by their prefixes.
+    ///   - outer: The numbers of the namespaces that are declared above it, by their prefixes.
     /// - Returns: The element.
     /// - Throws: ``XMLSyntaxError``.
-    private mutating func element(depth: Int, namespaces outer: [String: String]) throws(XMLSyntaxError) -> XMLTree {
+    private mutating func element(depth: Int, namespaces outer: [String: Int]) throws(XMLSyntaxError) -> XMLTree {
         guard depth <= Self.maximumDepth else { throw self.fault("nested deeper than \(Self.maximumDepth) levels") }
         let start = self.position
         self.position += 1
         let name = try self.name()
         let (attributes, isEmpty) = try self.attributes()
-        let namespaces: [String: String]
+        let namespaces: [String: Int]
         do throws(XMLNames.Fault) {
-            namespaces = try XMLNames.namespaces(of: attributes, within: outer)
+            namespaces = try XMLNames.namespaces(of: attributes, within: outer, known: &self.known)
             try XMLNames.check(name, attributes, namespaces)
         } catch {
             self.position = start
