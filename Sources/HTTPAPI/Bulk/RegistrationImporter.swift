@@ -50,6 +50,8 @@ struct RegistrationImporter: Sendable {
             while let piece = try await Self.next(&pieces, timeout: timeout) {
                 splitter.split(piece) { group.add($0, limit: Self.lineLimit, reader: reader) }
                 if group.isFull { try await write() }
+                // A piece may have hundreds of lines, and others wait for the thread.
+                await Task.yield()
             }
             // A cancelled body ends as if it were whole.
             try Task.checkCancellation()

@@ -13,7 +13,7 @@ struct BodyReader: Sendable {
     }
 
     let configuration: APIConfiguration
-    private let large: LargeBodies
+    let large: LargeBodies
     /// Bodies being read, limited separately from requests in progress: a slow body blocks no other work.
     private let reading: FairPermits
     private let timeouts: RequestTimeouts

@@ -43,13 +43,13 @@ struct CallerLimits: Sendable {
     ///   - work: The work.
     /// - Returns: What the work returns.
     /// - Throws: ``Problem``: 429 and 503 where the share is used up, and those of ``BodyReader``.
-    func work<Value>(
+    func work<Value: Sendable>(
         _ request: Request,
         body kind: Route.Body,
         caller: Caller,
         spec: AppSpec,
         end: @escaping @Sendable () -> Void,
-        _ work: (BodyReader.Body) async throws -> Value
+        _ work: @Sendable (BodyReader.Body) async throws -> Value
     ) async throws -> Value {
         let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
         if let seconds = self.limiter.take(caller, rate: rate) {
@@ -59,7 +59,8 @@ struct CallerLimits: Sendable {
         defer { withExtendedLifetime(body.permit) {} }
         guard self.working.take(for: caller) else { throw Self.tooMany }
         defer { self.working.release(of: caller) }
-        return try await work(body)
+        guard body.bytes.count > LargeWork.least else { return try await work(body) }
+        return try await self.body.large.thread.run { try await work(body) }
     }
 
     private static let tooMany = Problem.later(.serviceUnavailable, "too many requests are in progress", seconds: 1)

@@ -1,11 +1,14 @@
 import HTTPTypes
 import NIOConcurrencyHelpers
 
-/// Limits the memory of all bodies beyond the usual limit together, in permits of 1 KiB, shared fairly (``FairPermits``).
+/// Limits the memory of all bodies beyond the usual limit together, in permits of 1 KiB, shared fairly (``FairPermits``), and works on
+/// them on a thread of their own.
 final class LargeBodies: Sendable {
     /// The limit in bytes, unless the largest body needs more.
     static let memory = 96 << 20
 
+    /// Works on them.
+    let thread = LargeWork()
     private let permits: FairPermits
     /// Bytes taken since freed memory was last returned to the system.
     private let taken: NIOLockedValueBox<Int>

@@ -102,13 +102,13 @@ package struct WireHost: JobTaker {
     ///   - work: The work, with the body.
     /// - Returns: What the work returns.
     /// - Throws: What ``refusal(of:request:route:)`` has words for.
-    package func work<Value>(
+    package func work<Value: Sendable>(
         _ request: Request,
         context: APIContext,
         caller: Caller,
         spec: AppSpec,
         isList: Bool,
-        _ work: ([UInt8]) async throws -> Value
+        _ work: @Sendable ([UInt8]) async throws -> Value
     ) async throws -> Value {
         try await self.limits.work(
             request,

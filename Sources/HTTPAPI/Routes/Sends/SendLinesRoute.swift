@@ -138,6 +138,8 @@ private final class SendUpload: Sendable {
                 for line in lines {
                     guard await self.take(line, size: size, into: &group, accepting: &tasks) else { return }
                 }
+                // A piece may have thousands of lines, and others wait for the thread.
+                await Task.yield()
             }
             if !Task.isCancelled, let line = splitter.last() {
                 _ = await self.take(line, size: size, into: &group, accepting: &tasks)
@@ -186,7 +188,13 @@ private final class SendUpload: Sendable {
             }
         }
         defer { withExtendedLifetime(permit) {} }
-        if let candidate = self.candidate(line) {
+        let read: Candidate?
+        if length > LargeWork.least {
+            read = await self.context.large.thread.run { self.candidate(line) }
+        } else {
+            read = self.candidate(line)
+        }
+        if let candidate = read {
             group.candidates.append(candidate)
             group.size += line.bytes?.count ?? 0
             group.recipients += candidate.job.recipients?.count.count ?? 0
