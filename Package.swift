@@ -269,7 +269,7 @@ let package = Package(
         .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
         .testTarget(name: "PayloadsTests", dependencies: ["MessageSamples", "Payloads", "PushModel"]),
         .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
-        .testTarget(name: "HubWireTests", dependencies: ["HubWire", "Payloads", "PushModel"]),
+        .testTarget(name: "HubWireTests", dependencies: ["HubWire", "Payloads", "PushModel", "StoreKit", "WorkCost"]),
         .testTarget(
             name: "HubAzureTests",
             dependencies: [
@@ -280,7 +280,8 @@ let package = Package(
         .testTarget(
             name: "JSONWebTokensTests",
             dependencies: [
-                "JSONWebTokens", "PushModel", "PushlineSimulator", "RawHTTP", "TokenIssuer", crypto, cryptoExtras,
+                "JSONWebTokens", "PushModel", "PushlineSimulator", "RawHTTP", "TokenIssuer", "WorkCost", crypto,
+                cryptoExtras,
                 logging, nioConcurrency, nioSSL,
             ]
         ),
@@ -306,6 +307,8 @@ let package = Package(
         ),
         // A value of each member of a message, and what arrives of it.
         .target(name: "MessageSamples", dependencies: ["PushModel"], path: "Tests/MessageSamples"),
+        // What reading an input costs.
+        .target(name: "WorkCost", path: "Tests/WorkCost"),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .target(name: "RawHTTP", dependencies: [nioCore, nioHTTP1, nioPosix, nioSSL], path: "Tests/RawHTTP"),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
@@ -341,7 +344,7 @@ let package = Package(
             name: "HTTPAPITests",
             dependencies: [
                 "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreSQLite", "Broker",
-                "PushModel", "RawHTTP", httpTypes,
+                "PushModel", "RawHTTP", "WorkCost", httpTypes,
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,

@@ -1,9 +1,12 @@
 import HubWire
 import Payloads
 import PushModel
+import StoreKit
 
 /// A parser of the wire, and what must hold for whatever it reads.
 enum FuzzedParser: String, CaseIterable, Sendable {
+    /// The API's expressions, of which the wire has only such as fit a header.
+    case audience
     case xml, registration, filter, expression, template, properties, installation, patch, batch, token, connection,
         time
     case legacy = "gcm"
@@ -15,12 +18,26 @@ enum FuzzedParser: String, CaseIterable, Sendable {
         init(_ description: String) { self.description = description }
     }
 
+    /// The longest inputs that a server hands to it.
+    var longest: Int { self == .audience ? TagExpression.maximumBytes : 64 << 10 }
+
+    /// How many times ``check(_:)`` goes through an input, at most.
+    var readings: Double {
+        switch self {
+        case .audience, .expression: 6
+        // With each of the hostile values, twice.
+        case .template: 30
+        default: 5
+        }
+    }
+
     /// Reads an input, and checks what must hold for it.
     ///
     /// - Returns: Whether it was taken.
     /// - Throws: ``Broken``.
     func check(_ input: [UInt8]) throws -> Bool {
         switch self {
+        case .audience: try Self.checkAudience(input)
         case .xml: try Self.checkXML(input)
         case .registration: try Self.checkRegistration(input)
         case .filter: try Self.checkFilter(input)
@@ -77,6 +94,16 @@ enum FuzzedParser: String, CaseIterable, Sendable {
     private static func checkFilter(_ input: [UInt8]) throws -> Bool {
         guard let filter = try? HandleFilter(self.text(input)) else { return false }
         try self.hold(!filter.handles.isEmpty, "no handle")
+        return true
+    }
+
+    private static func checkAudience(_ input: [UInt8]) throws -> Bool {
+        guard let expression = try? TagExpression(parsing: self.text(input), .folded) else { return false }
+        let compiled = CompiledExpression(expression)
+        try self.hold(compiled.leaves <= TagExpression.maximumOperands, "\(compiled.leaves) operands were taken")
+        _ = expression.mayHold { $0.key < "m" }
+        let again = try TagExpression(stored: expression.description, .folded)
+        try self.hold(again == expression, "what was written is read as something else")
         return true
     }
 
@@ -183,7 +210,7 @@ extension FuzzedParser {
     private static func checkTemplate(_ input: [UInt8]) throws -> Bool {
         let text = self.text(input)
         if let expression = try? TemplateExpression(text) {
-            _ = expression.value(for: TemplateProperties(["name": "Hello, World", "n": "7"]))
+            _ = try? expression.value(for: TemplateProperties(["name": "Hello, World", "n": "7"]))
         }
         for value in Self.hostile { _ = try? HubTemplate(text, isRaw: true).filled(Self.properties(value)) }
         guard let template = try? HubTemplate(text) else { return false }

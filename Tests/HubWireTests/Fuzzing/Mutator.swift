@@ -5,15 +5,17 @@ struct Mutator: Sendable {
     private var random: SeededGenerator
     private var known: [[UInt8]]
     /// Longer inputs than a server reads prove nothing.
-    private static let longest = 64 << 10
+    private let longest: Int
     /// How many inputs there are to begin with, at most.
     private static let most = 500
 
     /// - Parameters:
     ///   - known: The inputs to begin with; at least one.
+    ///   - longest: The longest inputs.
     ///   - seed: Decides everything.
-    init(_ known: [[UInt8]], seed: UInt64) {
+    init(_ known: [[UInt8]], longest: Int, seed: UInt64) {
         self.known = known
+        self.longest = longest
         self.random = SeededGenerator(seed)
     }
 
@@ -41,7 +43,7 @@ struct Mutator: Sendable {
     mutating func next() -> [UInt8] {
         var input = self.pick(self.known)
         repeat { self.change(&input) } while Bool.random(using: &self.random)
-        return Array(input.prefix(Self.longest))
+        return Array(input.prefix(self.longest))
     }
 
     /// Begins with this one too: what was read leads further than what was refused.
@@ -73,19 +75,25 @@ struct Mutator: Sendable {
         // Deep, or long.
         case 18:
             let part = Array(input[self.range(of: input, atMost: 24)])
-            let count = Int.random(in: 2...400, using: &self.random)
+            let count = self.count(part)
             input.replaceSubrange(
                 self.range(of: input, atMost: 0),
                 with: [[UInt8]](repeating: part, count: count).joined()
             )
         default:
             let word = self.pick(Self.words)
-            let count = Int.random(in: 2...100, using: &self.random)
+            let count = self.count(word)
             input.replaceSubrange(
                 self.range(of: input, atMost: 0),
                 with: [[UInt8]](repeating: word, count: count).joined()
             )
         }
+    }
+
+    /// How often a part is to be there; now and then until there is no room for more.
+    private mutating func count(_ part: [UInt8]) -> Int {
+        let isWhole = Int.random(in: 0..<16, using: &self.random) == 0
+        return isWhole ? self.longest / max(1, part.count) : Int.random(in: 2...400, using: &self.random)
     }
 
     private mutating func range(of input: [UInt8], atMost length: Int) -> Range<Int> {
