@@ -101,7 +101,10 @@ extension CostTests {
             // As long as a tag may be, and not more steps than a patch may have.
             let tag = String(repeating: "t", count: Tag.maximumLength - 2)
             return DearInput.number(size * 9 / 10, between: "[", and: "]") { index in
-                "{\"op\":\"\(index < 15 ? "add" : "remove")\",\"path\":\"/tags/\(tag)\(10 + index % 15)\",\"value\":\"\"}"
+                let name = "\(tag)\(10 + index % 15)"
+                return index < 15
+                    ? "{\"op\":\"add\",\"path\":\"/tags/-\",\"value\":\"\(name)\"}"
+                    : "{\"op\":\"remove\",\"path\":\"/tags/\(name)\"}"
             }
         } read: { bytes in
             let patch = try InstallationPatch(reading: bytes)
