@@ -27,6 +27,7 @@ GROUPS = {
     "urgent": ["urgent_ratio"],
     "accept": ["accept_ratio"],
     "hub": ["hub_ratio", "hub_send_per_s", "hub_broadcast_ratio"],
+    "neighbours": ["neighbour_ratio"],
 }
 # What each must reach: at least, or at most.
 GOALS = {
@@ -52,6 +53,7 @@ GOALS = {
     "urgent_ratio": ("<=", 10),
     "hub_ratio": (">=", 0.5),
     "hub_broadcast_ratio": (">=", 0.9),
+    "neighbour_ratio": ("<=", 10),
 }
 
 

@@ -10,6 +10,7 @@ import load
 import registrations
 from hub import HubFigures
 from load import percentile
+from neighbours import Neighbours
 from processes import Failure
 from signins import SignIns
 from watchers import Watchers
@@ -34,6 +35,7 @@ class Figures:
         self.say = say
         self.idle_p99 = None
         self.sign_ins = SignIns(installation, options, say)
+        self.greed = Neighbours(self)
 
     # ---- One send to many ----
 
@@ -334,7 +336,7 @@ class Figures:
 
     # ---- Latency ----
 
-    def _single(self, number, **message):
+    def single(self, number, **message):
         """Milliseconds from the request to the receiver."""
         number %= registrations.TRACED_DEVICES
         api = self.installation.api
@@ -349,7 +351,7 @@ class Figures:
         loop = sum(part * count for part, count in zip(self._parts(500, 0), (1, 2)))
         times = []
         for number in range(self.options.singles):
-            times.append(self._single(number))
+            times.append(self.single(number))
             # Until its outcome is recorded too: there is to be nothing else to do.
             time.sleep(REST / 1e3)
         median, slowest = percentile(times, 0.5), percentile(times, 0.99)
@@ -381,12 +383,15 @@ class Figures:
         job = api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
         times, number = [], 0
         while not api.job(job)["isFinal"]:
-            times.append(self._single(number, priority="high"))
+            times.append(self.single(number, priority="high"))
             number += 1
             time.sleep(0.02)
         slowest = percentile(times, 0.99)
         self.say(f"  {len(times)} urgent sends: median {percentile(times, 0.5):.1f} ms, 99 % {slowest:.1f} ms")
         return {"urgent_ratio": slowest / idle, "urgent_p99_ms": slowest}
+
+    def neighbours(self):
+        return self.greed.measure()
 
     # ---- Limits ----
 

@@ -45,6 +45,15 @@ apps:
       endpoint_hosts: ["127.0.0.1:{port}"]
       private_networks: ["127.0.0.1"]
       trust_file: "{folder}/server.pem"
+  # Asks for all that it may, in one figure; its limits are the usual ones.
+  greedy:
+    apns:
+      key_file: "{folder}/apns.p8"
+      key_id: ABC1234567
+      team_id: DEF1234567
+      topic: com.example.greedy
+      endpoint: "https://localhost:{port}"
+      trust_file: "{folder}/server.pem"
 """
 
 
@@ -100,8 +109,8 @@ class Installation:
             "PUSHLINE_WORKERS_SEND_PORT": str(ports["send-worker"]),
             "PUSHLINE_WORKERS_DELIVERY_PORT": str(ports["delivery-worker"]),
         }
-        self._command("apps", "apply", self.folder / "apps.yaml")
-        key = self._command("keys", "create", "bench", "--role", "operator").strip()
+        self.command("apps", "apply", self.folder / "apps.yaml")
+        key = self.command("keys", "create", "bench", "--role", "operator").strip()
         for name in OURS:
             program = self.bin / f"pushline-{name}"
             self.processes.start(name, [program, "--config", self.options.config], self.environment)
@@ -115,7 +124,7 @@ class Installation:
         if self.served is None:
             port = free_port()
             rule = ["hub", "rules", "create", "bench", "--rights", "send", "--endpoint", f"localhost:{port}"]
-            connection = self._command(*rule)
+            connection = self.command(*rule)
             settings = {
                 "PUSHLINE_HUB_PORT": str(port),
                 "PUSHLINE_HUB_CERTIFICATE_FILE": str(self.folder / "server.pem"),
@@ -135,11 +144,11 @@ class Installation:
         lines = registrations.write(file, self.options.scale, f"https://127.0.0.1:{self.receiver.port}")
         start = time.monotonic()
         url = f"http://127.0.0.1:{self.api.port}"
-        self._command("registrations", "import", file, PUSHLINE_URL=url, PUSHLINE_KEY=self.api.key)
+        self.command("registrations", "import", file, PUSHLINE_URL=url, PUSHLINE_KEY=self.api.key)
         self.say(f"Imported {lines:,} registrations, {lines / (time.monotonic() - start):,.0f} a second.")
         file.unlink()
 
-    def _command(self, *arguments, **environment):
+    def command(self, *arguments, **environment):
         # What reads the store is told by the configuration where it is, what asks the API by variables.
         config = [] if environment else ["--config", self.options.config]
         result = subprocess.run(
