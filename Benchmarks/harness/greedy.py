@@ -12,11 +12,12 @@ import signal
 import ssl
 import sys
 import threading
+import time
 
 APP = "greedy"
 ACCENT = "\u0301"
-# As many tags as an expression names; no device is selected in the end, so that reading the audience is all that it costs.
-EXPRESSION = "(t0||t1)&&" * 999 + "(none||nobody)"
+# As many tags as an expression names; every device has all of them, so nobody is meant, and all of it must be read to know.
+EXPRESSION = "".join(f"(t{number % 50}||t{(number + 1) % 50})&&" for number in range(999)) + "t2&&!t3"
 TEMPLATE = "{" + ".(a,1)+" * 1900 + "'x'}"
 
 
@@ -81,7 +82,7 @@ class Greedy:
     def _of_rule(self):
         properties = json.dumps({"a": "x" + ACCENT * 29_000 + "y"}, ensure_ascii=False)
         payload = json.dumps({"aps": {"alert": "x"}})
-        expression = "(t0||t1)&&" * 700 + "none"
+        expression = "(t0||t1)&&" * 700 + "t2&&!t3"
         handles = json.dumps([token(number) for number in range(1000, 2000)])
         batch = (
             f"--b\r\nContent-Disposition: inline; name=notification\r\n\r\n{payload}\r\n"
@@ -89,14 +90,16 @@ class Greedy:
         )
         apple = {"ServiceBusNotification-Format": "apple"}
         return {
-            "rule, templates": lambda: self._hub(
-                "POST", "/messages", properties, {"ServiceBusNotification-Format": "template"}
+            "rule, templates": lambda: self._settle(
+                self._hub("POST", "/messages", properties, {"ServiceBusNotification-Format": "template"})
             ),
-            "rule, an expression": lambda: self._hub(
-                "POST", "/messages", payload, {**apple, "ServiceBusNotification-Tags": expression}
+            "rule, an expression": lambda: self._settle(
+                self._hub("POST", "/messages", payload, {**apple, "ServiceBusNotification-Tags": expression})
             ),
-            "rule, a batch": lambda: self._hub(
-                "POST", "/messages/$batch", batch, {**apple, "Content-Type": "multipart/mixed; boundary=b"}, "&direct"
+            "rule, a batch": lambda: self._settle(
+                self._hub(
+                    "POST", "/messages/$batch", batch, {**apple, "Content-Type": "multipart/mixed; boundary=b"}, "&direct"
+                )
             ),
         }
 
@@ -112,7 +115,7 @@ class Greedy:
                 authorization, "POST", "registrations/import", lines, "application/x-ndjson"
             ),
             "operator, an export": lambda: self._api(authorization, "GET", "registrations/export"),
-            "operator, a send to all": lambda: self._api(authorization, "POST", "sends", to_all),
+            "operator, a send to all": lambda: self._settle(self._api(authorization, "POST", "sends", to_all)),
         }
 
     # ---- Requests ----
@@ -124,9 +127,19 @@ class Greedy:
             "pushChannel": token(1_000_000 + number),
             "templates": {"t": {"body": body}},
         }
-        status = self._hub("PUT", f"/installations/greedy{number}", json.dumps(installation), {})
-        if status != 200:
-            sys.exit(f"a template was answered {status}")
+        answer = self._hub("PUT", f"/installations/greedy{number}", json.dumps(installation), {})
+        if answer.status != 200:
+            sys.exit(f"a template was answered {answer.status}")
+
+    def _settle(self, answer):
+        """Waits for the end of a send: an app that has more under way than its windows take waits for itself."""
+        job = (answer.headers["Location"] or "").split("?")[0].rpartition("/")[2]
+        authorization = f"Bearer {self.settings['operator']}"
+        while job and not self.end.is_set():
+            answer = self._api(authorization, "GET", f"jobs/{job}")
+            if answer.status != 200 or json.loads(answer.body)["isFinal"]:
+                return
+            time.sleep(0.02)
 
     def _api(self, authorization, method, path, body=None, media_type="application/json"):
         connection = http.client.HTTPConnection("127.0.0.1", self.settings["port"], timeout=120)
@@ -145,8 +158,8 @@ class Greedy:
         try:
             connection.request(method, path, body.encode() if body else None, headers)
             response = connection.getresponse()
-            response.read()
-            return response.status
+            response.body = response.read()
+            return response
         finally:
             connection.close()
 
