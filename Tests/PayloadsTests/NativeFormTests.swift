@@ -315,7 +315,7 @@ import Testing
             words(#"{"notification":{"channel_id":"x"}}"#)?.hasSuffix("there is android.notification.channel_id")
                 == true
         )
-        #expect(words(#"{"notification":{"titel":"x"}}"#)?.hasSuffix("did you mean title?") == true)
+        #expect(words(#"{"notification":{"titl":"x"}}"#)?.hasSuffix("did you mean title?") == true)
         #expect(words(#"{"notification":{"x":"x"}}"#)?.hasSuffix("known are title, body, image") == true)
     }
 

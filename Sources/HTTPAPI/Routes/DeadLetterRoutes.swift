@@ -123,6 +123,11 @@ struct DeadLetterText {
     /// The readable part of a body.
     static func contents(of letter: DeadLetter, body: [UInt8]) -> JSONValue? {
         guard letter.type == WorkQueue.deliver(.apns).kind else { return nil }
+        if body.isEmpty, letter.size > 0 {
+            return .members([
+                "unreadable": .string("it cannot be read, or is of a user who was removed: it was not kept")
+            ])
+        }
         do throws(MalformedDelivery) {
             let batches = try DeliveryMessage(decoding: body).batches
             let first = batches.first

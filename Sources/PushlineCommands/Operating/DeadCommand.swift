@@ -15,6 +15,8 @@ struct DeadCommand: AsyncParsableCommand {
 
         @OptionGroup var server: ServerOptions
 
+        @OptionGroup var rest: DeadOfNoApp
+
         @Option(help: "Maximum number to list.")
         var limit: Int = 20
 
@@ -23,6 +25,7 @@ struct DeadCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
+            guard !self.rest.ofNoApp else { return try await self.rest.list(self.limit, self.server) }
             let client = try self.server.client()
             let letters = try await Pages.collect(self.limit) { limit, cursor in
                 try await client.deadLetters(limit: limit, cursor: cursor)
@@ -90,10 +93,13 @@ struct DeadCommand: AsyncParsableCommand {
 
         @OptionGroup var server: ServerOptions
 
+        @OptionGroup var rest: DeadOfNoApp
+
         @Argument(help: "The dead letter's number.")
         var id: String
 
         func run() async throws {
+            guard !self.rest.ofNoApp else { return try await self.rest.discard(self.id, self.server) }
             try await self.server.client().discard(deadLetter: self.id)
             try self.server.show(["discarded": self.id]) { [Console.safe("\(self.id): discarded")] }
         }
