@@ -108,6 +108,8 @@ import Testing
             #expect(shown.json["contents"]?["handles"]?.elements.compactMap(\.text) == ["abab…abab"])
             // Whoever has the whole handle may send to the device, and what is said is for its reader.
             #expect(!shown.text.contains(Self.token))
+            // The number of its message counts what all apps do.
+            #expect(shown.json["message"] == nil)
             #expect(!shown.text.contains("secret words"))
             let replayed = try await api.call(.post, "\(path)/replay", as: key)
             #expect(replayed.status == 202, "\(replayed.text)")

@@ -106,7 +106,8 @@ struct DeadLetterText {
             "at": .string(letter.at.iso8601),
             "queue": .string(Self.short(letter.queue)),
             "type": .string(Self.short(letter.type)),
-            "message": .string(Self.short(letter.messageID)),
+            // The number of a message of ours counts the work of all apps: it is in the log alone.
+            "message": MessageID(letter.messageID) == nil ? .string(Self.short(letter.messageID)) : nil,
             "reason": .string(Self.short(letter.reason)),
             "bytes": .integer(letter.size),
             "job": letter.job.map { .string($0.description) },
