@@ -36,7 +36,8 @@ struct DeadCommand: AsyncParsableCommand {
                 for letter in letters {
                     table.add([
                         letter.id, JobText.moment(letter.at), DeadLetterText.word(letter.queue),
-                        DeadLetterText.word(letter.message ?? ""), String(letter.bytes), letter.canReplay ? "yes" : "no",
+                        DeadLetterText.word(letter.message ?? ""), String(letter.bytes),
+                        letter.canReplay ? "yes" : "no",
                         DeadLetterText.word(letter.reason),
                     ])
                 }
