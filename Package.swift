@@ -175,7 +175,7 @@ let package = Package(
                 nioConcurrency,
             ]
         ),
-        .target(name: "StoreKit", dependencies: ["Store", "PushModel"]),
+        .target(name: "StoreKit", dependencies: ["Store", "PushModel", crypto]),
         .target(
             name: "StoreSQLite",
             dependencies: [
@@ -362,7 +362,7 @@ let package = Package(
         .testTarget(
             name: "PushlineCommandsTests",
             dependencies: [
-                "PushlineCommands", "PushlineClient", "HubWire", "PushModel", "PushlineSimulator", "Broker",
+                "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushlineSimulator", "Broker",
                 "Installation",
                 "Store",
                 argumentParser, crypto, nioSSL,

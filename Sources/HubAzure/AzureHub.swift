@@ -70,4 +70,10 @@ package struct AzurePage<Item: Sendable>: Sendable {
     package let unreadable: Int
     /// Where the next page begins; nil = this was the last.
     package let continuation: String?
+
+    package init(items: [Item], unreadable: Int, continuation: String?) {
+        self.items = items
+        self.unreadable = unreadable
+        self.continuation = continuation
+    }
 }

@@ -36,8 +36,8 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
     public let queue: String
     /// `register`, `send` or `deliver`, unless it is of somebody else.
     public let type: String
-    /// Its `message-id`: the number of its row in the outbox.
-    public let message: String
+    /// Its `message-id`, if it is of somebody else.
+    public let message: String?
     /// The reason of the failure.
     public let reason: String
     /// The size of its body.

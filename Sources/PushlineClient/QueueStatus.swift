@@ -12,35 +12,23 @@ public struct QueueStatus: Sendable, Equatable, Codable {
         public let since: Date
     }
 
-    /// The broker's figures for one of its queues.
-    public struct Depth: Sendable, Equatable, Codable {
-        /// The broker's name of it.
-        public let queue: String
-        /// Messages of all apps waiting for a consumer.
-        public let ready: Int
-        /// Workers that take messages from it.
-        public let consumers: Int
-    }
-
-    /// `register`, `send`, `deliver.` and a push service, `dead`, or `parking`.
+    /// `register`, `send`, or `deliver.` and a push service.
     public let name: String
-    /// Whether it is paused for the app; `dead` and `parking` cannot be paused.
-    public let paused: Bool?
+    /// Whether it is paused for the app.
+    public let paused: Bool
     /// The pauses in force.
-    public let pauses: [Pause]?
+    public let pauses: [Pause]
     /// The app's jobs that are not worked through; of a deliver queue: batches that wait.
-    public let waiting: Int?
+    public let waiting: Int
     /// The app's batches that are at the broker or at a worker.
     public let open: Int?
     /// The app's batches that workers have deferred.
     public let deferred: Int?
-    /// The broker's figures, one per priority; nil if the broker does not answer.
-    public let broker: [Depth]?
 }
 
 /// The queues, and how the broker is.
 public struct QueueList: Sendable, Equatable, Codable {
-    /// All queues, `dead`, and `parking`.
+    /// All queues.
     public let items: [QueueStatus]
     /// The reason that the broker does not answer or accept messages; nil = none.
     public let brokerFault: String?

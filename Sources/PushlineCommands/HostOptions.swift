@@ -42,7 +42,22 @@ struct HostOptions: ParsableArguments {
 
     /// The store that the configuration names.
     func configuredStore() async throws -> ConfiguredStore {
-        ConfiguredStore(try await PushlineConfiguration(file: self.config))
+        ConfiguredStore(try await self.configuration())
+    }
+
+    /// Reads the configuration, and says so where nobody named its file: the folder may be somebody else's.
+    ///
+    /// - Parameter folder: Where it is looked for; empty = the working directory.
+    /// - Returns: The configuration.
+    /// - Throws: `ConfigurationError` that names the key.
+    func configuration(in folder: String = "") async throws -> PushlineConfiguration {
+        let file = PushlineConfiguration.chosenFile(self.config, in: folder)
+        if self.config == nil, let file {
+            Console.note(
+                "pushline: the configuration is \(Console.safe(URL(filePath: file).path)); --config names another"
+            )
+        }
+        return try await PushlineConfiguration(file: file)
     }
 
     /// As ``configuredStore()``, but never one that is not there.

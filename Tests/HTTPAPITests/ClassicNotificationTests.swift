@@ -195,7 +195,7 @@ import Testing
                 .post,
                 "/api/contents",
                 bytes: [0, 1, 2, 255],
-                headers: ["Content-Type": "application/x-secret"]
+                headers: ["Content-Type": "Text/Plain; charset=UTF-8; x=y"]
             )
             #expect(upload.status == 201)
             let content = try #require(upload.json["id"]?.text)
@@ -215,7 +215,8 @@ import Testing
             #expect(try await api.store.richNotification(rich.id, app: .default)?.read == nil)
             let fetched = try await api.call(.get, path)
             #expect(fetched.bytes == [0, 1, 2, 255])
-            #expect(fetched.headers[.contentType] == "application/x-secret")
+            #expect(fetched.headers[.contentType] == "text/plain; charset=utf-8")
+            #expect(fetched.headers[.resourcePolicy] == "same-origin")
             #expect(try await api.store.richNotification(rich.id, app: .default)?.read != nil)
             // Another's content is as good as none.
             let stolen = try await api.call(.post, "/api/notifications", as: .user("bob"), body: body)

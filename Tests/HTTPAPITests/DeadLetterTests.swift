@@ -108,6 +108,8 @@ import Testing
             #expect(shown.json["contents"]?["handles"]?.elements.compactMap(\.text) == ["abab…abab"])
             // Whoever has the whole handle may send to the device, and what is said is for its reader.
             #expect(!shown.text.contains(Self.token))
+            // The number of its message counts what all apps do.
+            #expect(shown.json["message"] == nil)
             #expect(!shown.text.contains("secret words"))
             let replayed = try await api.call(.post, "\(path)/replay", as: key)
             #expect(replayed.status == 202, "\(replayed.text)")
@@ -129,7 +131,7 @@ import Testing
                     queue: "q\u{1B}",
                     type: "deliver",
                     messageID: "nonsense",
-                    app: nil,
+                    app: .default,
                     reason: "r",
                     body: [9, 9]
                 )
@@ -139,7 +141,7 @@ import Testing
             #expect(item["canReplay"] == .bool(false))
             let path = try #require(item["href"]?.text)
             let shown = try await api.call(.get, path, as: key)
-            #expect(shown.json["contents"]?["unreadable"]?.text?.hasPrefix("malformed ") == true)
+            #expect(shown.json["contents"]?["unreadable"]?.text?.hasPrefix("it cannot be read") == true)
             let refused = try await api.call(.post, "\(path)/replay", as: key)
             #expect(refused.status == 409)
             #expect(
@@ -148,6 +150,18 @@ import Testing
             )
             #expect(try await api.call(.delete, path, as: key).status == 204)
             #expect(try await api.call(.get, path, as: key).status == 404)
+        }
+    }
+
+    /// It may be any app's.
+    @Test func whatNamesNoDeclaredAppIsNotTheDefaultApps() async throws {
+        try await Harness.run { api async throws in
+            let key = try await api.key(.operator)
+            try await api.store.deadLetter(
+                IncomingDeadLetter(queue: "q", type: "deliver", messageID: "m", app: nil, reason: "r", body: [1])
+            )
+            #expect(try await api.call(.get, "/api/dead", as: key).json["items"]?.elements.isEmpty == true)
+            #expect(try await api.call(.get, "/api/dead/1", as: key).status == 404)
         }
     }
 

@@ -128,8 +128,13 @@ import Testing
             let long = String(repeating: "k", count: 256)
             let refused = try await api.call(.post, "/api/sends", body: body, headers: ["Idempotency-Key": long])
             #expect(refused.wrongMembers == ["Idempotency-Key"])
-            let type = try await api.call(.post, "/api/contents", body: "x", headers: ["Content-Type": "junk"])
-            #expect(type.wrongMembers == ["Content-Type"])
+            for type in [
+                "junk", "text/html", "image/svg+xml", "application/xhtml+xml", "text/javascript", "text/css", "*/*",
+                "image/png, text/html", "multipart/x-mixed-replace", "text/plain;charset=utf-7",
+            ] {
+                let answer = try await api.call(.post, "/api/contents", body: "x", headers: ["Content-Type": type])
+                #expect(answer.status == 415 && answer.wrongMembers == ["Content-Type"], "\(type)")
+            }
         }
     }
 

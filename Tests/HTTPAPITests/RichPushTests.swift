@@ -120,6 +120,25 @@ import Testing
         }
     }
 
+    /// A notification makes its addressee a reader of what it names: to know an id is not enough.
+    @Test func aNotificationOpensNoUploadOfAnother() async throws {
+        try await Harness.run(Self.options { _ in }) { api async throws in
+            let backend = try await api.key(.sender, name: "backend")
+            for owner in [backend, .user("bob"), .user("root")] {
+                let upload = try await api.call(.post, "/api/contents", as: owner, bytes: [1, 2, 3])
+                let content = try #require(upload.json["id"]?.text)
+                let body = #"{"content":"\#(content)"}"#
+                #expect(try await api.call(.post, "/api/notifications", body: body).status == 404)
+                #expect(try await api.call(.get, "/api/contents/\(content)").status == 404)
+            }
+            // One's own, and an operator any of the app's.
+            let upload = try await api.call(.post, "/api/contents", bytes: [4])
+            let body = #"{"content":"\#(try #require(upload.json["id"]?.text))"}"#
+            #expect(try await api.call(.post, "/api/notifications", body: body).status == 200)
+            #expect(try await api.call(.post, "/api/notifications", as: .user("root"), body: body).status == 200)
+        }
+    }
+
     @Test func aKeyReadsWhatItUploadedAndNobodyElses() async throws {
         try await Harness.run { api async throws in
             let backend = try await api.key(.sender, name: "backend")

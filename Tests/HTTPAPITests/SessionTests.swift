@@ -58,6 +58,11 @@ import Testing
             let cookie = "theme=dark; \(parts[0]); other=1"
             let seen = try await Self.call(api, .get, "/api/session", cookie)
             #expect(seen.status == 200 && seen.json == opened.json)
+            // Nor is any answer to a cookie for later: a list, a problem, a refusal.
+            for path in ["/api/jobs", "/api/jobs?limit=0", "/api/notifications", "/api/dead", "/api/registrations/x"] {
+                let answer = try await Self.call(api, .get, path, cookie)
+                #expect(answer.headers[.cacheControl] == "no-store", "\(path): \(answer.status)")
+            }
             // The classic app's way, without a password.
             let id = try await Self.call(api, .post, "/api/register", cookie)
             #expect(id.status == 200)

@@ -50,6 +50,38 @@ struct HubSendTests {
         }
     }
 
+    @Test("A payload of the retired interface goes out without the part for Apple, and its sender is told")
+    func legacyParts() async throws {
+        try await HubHarness.run { hub in
+            let payload =
+                #"{"notification":{"title":"T","android_channel_id":"sales"},"aps":{"alert":"T"}}"#
+            let answer = try await hub.call(
+                .post,
+                "/default/messages/?api-version=2020-06",
+                as: "Send",
+                body: payload,
+                headers: self.headers("gcm", ["Content-Type": "application/json"])
+            )
+            #expect(answer.status == 201 && answer.header("Pushline-Warning")?.hasPrefix("aps: is left out") == true)
+            #expect(
+                String(decoding: try self.form(try await hub.send(of: answer)).body, as: UTF8.self)
+                    == #"{"notification":{"title":"T"},"android":{"notification":{"channel_id":"sales"}}}"#
+            )
+            // What FCM would reject for each device is refused.
+            let refused = try await hub.call(
+                .post,
+                "/default/messages/?api-version=2020-06",
+                as: "Send",
+                body: #"{"message":{"notification":{"title":"T","channel_id":"sales"}}}"#,
+                headers: self.headers("fcmv1", ["Content-Type": "application/json"])
+            )
+            #expect(
+                refused.status == 400 && refused.text.contains("message.notification.channel_id"),
+                "\(refused.text)"
+            )
+        }
+    }
+
     @Test("Tags select, with those of the system; without any it is for all; an empty expression is refused")
     func audiences() async throws {
         try await HubHarness.run { hub in

@@ -107,15 +107,41 @@ struct SendFormTests {
             )
         )
         #expect(
-            try LegacyFCM.message(of: payload).compactText
+            try LegacyFCM.translate(payload).message.compactText
                 == #"{"data":{"a":"b","n":"1"},"notification":{"title":"T","body":"B"},"android":{"notification":{"sound":"s"},"collapse_key":"c","priority":"high","ttl":"60s"}}"#
         )
         for text in [
             #"{"to":"x"}"#, #"{"registration_ids":[]}"#, "[]", #"{"notification":{"badge":"1"}}"#, #"{"data":1}"#,
+            #"{"notification":{"body_loc_args":"a"}}"#, #"{"notification":{"title_loc_args":{"a":"b"}}}"#,
         ] {
             let value = try JSONReader.read(Array(text.utf8))
-            #expect(throws: InvalidValue.self) { try LegacyFCM.message(of: value) }
+            #expect(throws: InvalidValue.self) { try LegacyFCM.translate(value) }
         }
+    }
+
+    @Test("What the present interface has under another name or in another form is passed on")
+    func legacyCounterparts() throws {
+        let payload = #"""
+            {"notification":{"title":"T","image":"https://x/p.png","android_channel_id":"sales","body_loc_key":"b",\#
+            "body_loc_args":"[\"a\",1]","title_loc_key":"t","title_loc_args":["x"]}}
+            """#
+        let translated = try LegacyFCM.translate(JSONReader.read(Array(payload.utf8)))
+        let message = translated.message
+        #expect(
+            message.compactText
+                == #"{"notification":{"title":"T","image":"https://x/p.png"},"android":{"notification":{"channel_id":"sales","body_loc_key":"b","body_loc_args":["a","1"],"title_loc_key":"t","title_loc_args":["x"]}}}"#
+        )
+        #expect(translated.warnings.isEmpty)
+        // What the translation makes, FCM takes.
+        _ = try #require(ServiceFormat.of(.fcm)?.form).read(message, of: AppSpec())
+    }
+
+    @Test("The part for Apple's devices is left out, with a warning")
+    func legacyAPS() throws {
+        let payload = #"{"aps":{"alert":"a"},"data":{"a":"b"}}"#
+        let translated = try LegacyFCM.translate(JSONReader.read(Array(payload.utf8)))
+        #expect(translated.message.compactText == #"{"data":{"a":"b"}}"#)
+        #expect(translated.warnings.map(\.member) == ["aps"])
     }
 
     @Test("Telemetry is in the order of .NET, with no outcome of nobody")

@@ -253,6 +253,6 @@ package struct MessageSample: Sendable {
         MessageSample("web.silent", .bool(true), [.web: [#""silent":true"#]]),
         MessageSample("web.urgency", .string("very-low"), [.web: ["urgency: very-low"]]),
         MessageSample("web.ttl", .integer(6300), [.web: ["ttl: 6300"]]),
-        MessageSample("web.collapse", .string("webcollapse"), [.web: ["topic: webcollapse"]]),
+        MessageSample("web.collapse", .string("webcollapse"), [.web: ["topic: JrzlmHlBVH4FKlmgwFa-Jcqnyqq40ld4"]]),
     ]
 }

@@ -111,7 +111,7 @@ import Testing
             Content-Encoding: aes128gcm
             TTL: 6300
             Urgency: very-low
-            Topic: webcollapse
+            Topic: JrzlmHlBVH4FKlmgwFa-Jcqnyqq40ld4
             {"title":"T","body":"B","data":{"link":"shop://sale"},"image":"https://a.test/i.png","app_badge":7,"actions":[{"action":"yes",\
             "title":"Yes","icon":"https://a.test/y.png"}],"icon":"https://a.test/icon.png","badge":"https://a.test/badge.png",\
             "tag":"webtag","renotify":true,"requireInteraction":true,"silent":true}

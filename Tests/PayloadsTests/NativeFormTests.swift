@@ -244,6 +244,23 @@ import Testing
             (#"{"notification":"x"}"#, "message.notification"),
             (#"{"apns":{"live_activity_token":"x"}}"#, "message.apns.live_activity_token"),
             (#"{"apns":{"liveActivityToken":"x"}}"#, "message.apns.liveActivityToken"),
+            (#"{"notification":{"channel_id":"x"}}"#, "message.notification.channel_id"),
+            (#"{"notification":{"Title":"x"}}"#, "message.notification.Title"),
+            (#"{"notification":{"image":"x","titel":"x"}}"#, "message.notification.titel"),
+            (#"{"android":{"collapse":"x"}}"#, "message.android.collapse"),
+            (#"{"android":{"notification":{"channel":"x"}}}"#, "message.android.notification.channel"),
+            (
+                #"{"android":{"notification":{"channel_id":"x","channelId":"x"}}}"#,
+                "message.android.notification.channelId"
+            ),
+            (
+                #"{"android":{"notification":{"light_settings":{"color":{"hue":1}}}}}"#,
+                "message.android.notification.light_settings.color.hue"
+            ),
+            (#"{"android":{"fcm_options":{"link":"x"}}}"#, "message.android.fcm_options.link"),
+            (#"{"apns":{"aps":{}}}"#, "message.apns.aps"),
+            (#"{"webpush":{"fcmOptions":{"image":"x"}}}"#, "message.webpush.fcm_options.image"),
+            (#"{"fcmOptions":{"link":"x"}}"#, "message.fcm_options.link"),
             (#"{"android":{"ttl":"soon"}}"#, "message.android.ttl"),
             (#"{"android":{"ttl":60}}"#, "message.android.ttl"),
             (#"{"android":{"ttl":"-1s"}}"#, "message.android.ttl"),
@@ -289,6 +306,32 @@ import Testing
     )
     func otherMessagesAreRefused(message: String, member: String) {
         #expect(Self.fault { try Self.fcm(message) }?.member == member)
+    }
+
+    /// What names the place where FCM has such a member.
+    @Test func whereAMemberWasMeantToBeIsSaid() {
+        func words(_ message: String) -> String? { Self.fault { try Self.fcm(message) }?.reason }
+        #expect(
+            words(#"{"notification":{"channel_id":"x"}}"#)?.hasSuffix("there is android.notification.channel_id")
+                == true
+        )
+        #expect(words(#"{"notification":{"titl":"x"}}"#)?.hasSuffix("did you mean title?") == true)
+        #expect(words(#"{"notification":{"x":"x"}}"#)?.hasSuffix("known are title, body, image") == true)
+    }
+
+    /// All members that FCM knows, in both spellings, and nulls: as the simulator takes them, which has its own table.
+    @Test func whatFCMKnowsIsTaken() throws {
+        for message in [
+            #"{"notification":{"title":"a","body":"b","image":null},"fcmOptions":{"analyticsLabel":"a"}}"#,
+            #"{"android":{"collapseKey":"a","priority":"HIGH","ttl":"1s","restricted_package_name":"a","fcm_options":null}}"#,
+            #"{"android":{"direct_boot_ok":true,"bandwidthConstrainedOk":true,"restricted_satellite_ok":false}}"#,
+            #"{"android":{"notification":{"channelId":"a","vibrate_timings":["1s"],"eventTime":"2026-12-24T19:00:00Z","proxy":"DENY"}}}"#,
+            #"{"android":{"notification":{"lightSettings":{"color":{"red":1},"light_on_duration":"1s"},"sticky":true}}}"#,
+            #"{"apns":{"fcm_options":{"image":"a","analytics_label":"a"},"payload":{"aps":{"badge":1},"own":{"x":1}}}}"#,
+            #"{"webpush":{"data":{"a":"b"},"notification":{"own":1},"fcm_options":{"link":"https://x/"}}}"#,
+        ] {
+            #expect(String(decoding: try Self.fcm(message).body, as: UTF8.self) == message)
+        }
     }
 
     /// Messages that neither Google nor Apple is known to refuse.

@@ -271,13 +271,13 @@ private final class RefusingStore: DeadLetterStore {
         throw StoreError(.corrupt, "a list that cannot be read")
     }
 
-    func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {
+    func deadLetters(app: AppID?, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {
         Page(items: [], cursor: nil)
     }
 
-    func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])? { nil }
+    func deadLetter(_ number: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])? { nil }
 
-    func replay(deadLetter id: Int64, app: AppID) async throws -> Replay? { nil }
+    func replay(deadLetter number: Int64, app: AppID) async throws -> Replay? { nil }
 
-    func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter? { nil }
+    func discard(deadLetter number: Int64, app: AppID?) async throws -> DeadLetter? { nil }
 }

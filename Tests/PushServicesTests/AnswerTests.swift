@@ -161,6 +161,30 @@ struct AnswerTests {
         #expect(answer.answer == test.expected)
     }
 
+    @Test("FCM's violations of fields reach the reason, bounded and without control characters")
+    func fcmViolations() {
+        func reason(_ violations: String, message: String = "Request contains an invalid argument.") -> String {
+            let body = #"""
+                {"error":{"code":400,"message":"\#(message)","status":"INVALID_ARGUMENT","details":[{"@type":\#
+                "type.googleapis.com/google.rpc.BadRequest","fieldViolations":[\#(violations)]},{"@type":\#
+                "type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"INVALID_ARGUMENT"}]}}
+                """#
+            return FCMAnswers.answer(HTTP2Response(status: 400, body: Array(body.utf8))).reason
+        }
+        let channel =
+            #"{"field":"message.notification","description":"Unknown name \"channel_id\": Cannot find field."}"#
+        #expect(
+            reason(channel)
+                == #"INVALID_ARGUMENT; message.notification: Unknown name "channel_id": Cannot find field."#
+        )
+        #expect(
+            reason(#"{"field":"a"},{"description":"b\u0007\nc"}"#) == "INVALID_ARGUMENT; a; bc"
+        )
+        #expect(reason("", message: "Message too big").hasSuffix("INVALID_ARGUMENT; Message too big"))
+        let many = Array(repeating: #"{"field":"\#(String(repeating: "f", count: 900))"}"#, count: 1000)
+        #expect(reason(many.joined(separator: ",")).utf8.count == 200)
+    }
+
     @Test("FCM is never retried too soon", arguments: [(429, 60), (500, 10), (503, 10)])
     func fcmWait(status: Int, seconds: Int) {
         #expect(FCMAnswers.answer(HTTP2Response(status: status)).retryAfter == .seconds(seconds))
@@ -171,6 +195,18 @@ struct AnswerTests {
     @Test("WNS", arguments: AnswerCases.wns)
     func wns(status: Int, headers: [String: String], expected: AnswerClass) {
         #expect(WNSAnswers.answer(status: status) { headers[$0] }.answer == expected)
+    }
+
+    @Test("what WNS says of a fault is kept, in more than a word, and bounded")
+    func wnsWords() {
+        let text =
+            "The channel URI is for another application; its package security identifier does not match the token's"
+        #expect(WNSAnswers.answer(status: 403) { ["X-WNS-Error-Description": text][$0] }.reason == text)
+        let long = String(repeating: "y\u{7}", count: 5000)
+        let dropped = WNSAnswers.answer(status: 200) {
+            ["X-WNS-Status": "dropped", "X-WNS-Error-Description": long][$0]
+        }
+        #expect(dropped.reason.hasPrefix("dropped: yyy") && dropped.reason.utf8.count == 200)
     }
 
     @Test("WNS' waits")

@@ -183,7 +183,8 @@ struct WebPushTests {
             let results = try await senders.sender(.web).send(senders.batch(.web, 3))
             #expect(results[0] == .accepted && results[2] == .accepted)
             switch results[1] {
-            case .dead(_, let words, status): #expect(status != 403 || words == WebPushAnswers.foreignKey)
+            case .dead(_, let words, status):
+                #expect(status != 403 || words == "\(WebPushAnswers.foreignKey): \(reason)")
             case .rejected(reason, status): #expect([400, 413].contains(status))
             case .retry(let after, .device, true, reason, status): #expect(after == (status == 429 ? .seconds(7) : nil))
             default: Issue.record("\(results[1])")
@@ -209,6 +210,12 @@ struct WebPushTests {
             WebPushAnswers.answer(status: 400, retryAfter: nil, body: #"{"message":"Bad TTL"}"#).reason == "Bad TTL"
         )
         #expect(WebPushAnswers.answer(status: 503, retryAfter: "9", body: "").retryAfter == .seconds(9))
+        // More than a word, and bounded.
+        #expect(WebPushAnswers.answer(status: 403, retryAfter: nil, body: google).reason.hasSuffix(google))
+        let long = String(repeating: "x\u{1B}", count: 5000)
+        #expect(
+            WebPushAnswers.answer(status: 400, retryAfter: nil, body: long).reason == String(repeating: "x", count: 200)
+        )
     }
 
     @Test("handles of elsewhere are sent nothing")

@@ -59,7 +59,8 @@ import Testing
         ["registrations", "delete", "r"], ["doctor", "--config", "x.yaml"],
         ["jobs", "--url", "http://h", "--key", "k"], ["jobs", "list", "--limit", "3"],
         ["jobs", "cancel", "0190", "--format", "json"], ["dead"], ["dead", "list", "--limit", "3"],
-        ["dead", "show", "1", "--format", "json"],
+        ["dead", "show", "1", "--format", "json"], ["dead", "--of-no-app"],
+        ["dead", "list", "--of-no-app", "--config", "x"],
         ["queues"], ["queues", "list", "--format", "json"], ["queues", "pause", "deliver.apns"],
         ["queues", "resume", "send", "--app", "shop"],
         ["queues", "pause", "register", "--all-apps", "--config", "x.yaml", "--format", "json"],
@@ -112,7 +113,8 @@ import Testing
         ["accounts", "add", "ann", "--role", "user", "--password", "secret"],
         ["accounts", "add", "ann", "--role", "user", "--password-file", "p", "--password-stdin"],
         ["keys", "create", "k", "--role", "user"], ["keys", "create", "a b", "--role", "sender"], ["apps", "apply"],
-        ["registrations", "export", "--platform", "apn"], ["dead", "--limit", "0"], ["queues", "pause"],
+        ["registrations", "export", "--platform", "apn"], ["dead", "--limit", "0"], ["dead", "--config", "x"],
+        ["queues", "pause"],
         ["queues", "pause", "dead"], ["queues", "pause", "send", "--config", "x"],
         ["queues", "resume", "send", "--all-apps", "--app", "a"], ["dead", "replay"],
         ["dead", "show"], ["hub", "import", "--name", "n"],
@@ -253,6 +255,40 @@ import Testing
         let plain = try options.client(environment: ["PUSHLINE_KEY": "k", "PUSHLINE_URL": ""])
         #expect(plain.url.absoluteString == ServerOptions.defaultURL)
         #expect(plain.app == nil)
+    }
+
+    @Test(arguments: [
+        ("http://push.example", true), ("http://192.0.2.1:8080/x", true), ("http://[2001:db8::1]:80", true),
+        ("http://localhost.example", true), ("http://127.0.0.1.example", true), ("https://push.example", false),
+        ("http://localhost:8080", false), ("http://api.localhost", false), ("http://127.0.0.1", false),
+        ("http://127.1.2.3", false), ("http://[::1]:8080", false),
+    ])
+    func aKeyOverPlainHTTPToAnotherHostIsWarnedOf(url: String, isWarned: Bool) throws {
+        let notes = HostCommandsTests.Lines()
+        try Console.$noteCapture.withValue({ notes.add($0) }) {
+            _ = try ServerOptions.parse(["--url", url]).client(environment: ["PUSHLINE_KEY": "psk_secret"])
+        }
+        #expect(notes.all.count == (isWarned ? 1 : 0), "\(notes.all)")
+        #expect(notes.all.allSatisfy { $0.contains("without encryption") && !$0.contains("psk_secret") })
+    }
+
+    /// Whatever folder a command is begun in may have one.
+    @Test func aConfigurationThatNobodyNamedIsSaid() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try FileManager.default.createDirectory(at: folder.appending(path: "Config"), withIntermediateDirectories: true)
+        let file = folder.appending(path: "Config/pushline.yaml")
+        try Data("store:\n  path: /elsewhere\n".utf8).write(to: file)
+        func notes(_ arguments: [String], in folder: String) async throws -> [String] {
+            let notes = HostCommandsTests.Lines()
+            try await Console.$noteCapture.withValue({ notes.add($0) }) {
+                _ = try await HostOptions.parse(arguments).configuration(in: folder)
+            }
+            return notes.all
+        }
+        #expect(try await notes([], in: folder.path + "/").first?.contains(" \(file.path);") == true)
+        #expect(try await notes(["--config", file.path], in: "").isEmpty)
+        #expect(try await notes([], in: folder.path + "/none/").isEmpty)
     }
 
     @Test(arguments: [[:], ["PUSHLINE_KEY": ""], ["PUSHLINE_KEY": "k", "PUSHLINE_URL": "localhost:8080"]])

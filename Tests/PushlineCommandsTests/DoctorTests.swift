@@ -120,12 +120,18 @@ import Testing
         try await store.deadLetter(
             IncomingDeadLetter(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: [])
         )
+        try await store.deadLetter(
+            IncomingDeadLetter(queue: "q", type: "", messageID: "", app: .default, reason: "r", body: [1])
+        )
         let found = try await blocked.findings()
         #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead letters"])
         #expect(found.allSatisfy { !$0.isRight })
         #expect(found[0].words.hasSuffix("pushline queues resume deliver.apns --app shop"))
         #expect(found[1].words.hasSuffix("pushline queues resume send --all-apps"))
-        #expect(found[2].words == "1 wait to be replayed or discarded: pushline dead --app default")
+        #expect(
+            found[2].words
+                == "2 wait to be replayed or discarded: pushline dead --app default, pushline dead --of-no-app"
+        )
     }
 
     /// The store alone knows it where the worker's log is elsewhere.

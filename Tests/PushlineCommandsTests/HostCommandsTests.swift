@@ -114,6 +114,25 @@ import Testing
         )
     }
 
+    /// No app's operator sees them, so whoever has the host does.
+    @Test func deadLettersOfNoAppAreTheHosts() async throws {
+        let host = try Host()
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        try await store.deadLetter(
+            IncomingDeadLetter(queue: "q", type: "t", messageID: "m", app: nil, reason: "lost", body: [1, 2])
+        )
+        let listed = try await host.run("dead", "list", "--of-no-app")
+        #expect(listed.count == 2 && listed[1].hasSuffix("lost"), "\(listed)")
+        #expect(try await host.run("dead", "discard", "1", "--of-no-app") == ["1: discarded"])
+        #expect(try await host.run("dead", "list", "--of-no-app") == ["No dead letters."])
+        let gone = await #expect(throws: CommandFailure.self) {
+            try await host.run("dead", "discard", "1", "--of-no-app")
+        }
+        #expect(gone?.message == "there is no dead letter 1 that names no declared app")
+    }
+
     /// What an app's operators have paused stays so, and nothing says otherwise.
     @Test func anAppsOwnPauseOutlivesAPauseOfAllApps() async throws {
         let host = try Host()

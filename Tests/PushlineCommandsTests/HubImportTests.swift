@@ -1,4 +1,5 @@
 import Foundation
+import HubAzure
 import HubWire
 import PushModel
 import PushlineClient
@@ -142,5 +143,69 @@ import Testing
         #expect(throws: CommandFailure.self) { try file.read(from: "h/a", to: "u default") }
         try file.remove()
         #expect(!file.exists)
+    }
+}
+
+/// A hub that always names a next page.
+@Suite struct EndlessHubTests {
+    private static func registration(_ number: Int) -> WireRegistration {
+        WireRegistration(platform: .apple, id: "\(number)", handle: ["ab"])
+    }
+
+    /// Imports from a hub that answers so, and returns why it ended.
+    private static func end(
+        _ hub: @escaping @Sendable (_ page: Int) -> AzurePage<WireRegistration>
+    ) async throws -> (words: String, pages: Int) {
+        let file = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let count = Counter()
+        var copy = HubImport(
+            hub: { _ throws(AzureHubError) in hub(await count.next()) },
+            client: PushlineClient(url: try #require(URL(string: "http://127.0.0.1:1")), credentials: .key("k")),
+            progress: HubImportProgress(from: "a", to: "b"),
+            file: HubImportProgress.File(path: file.path)
+        )
+        do {
+            _ = try await copy.run()
+            return ("", await count.pages)
+        } catch let stopped as HubImport.Stopped { return (stopped.words, await count.pages) }
+    }
+
+    private actor Counter {
+        private(set) var pages = 0
+
+        func next() -> Int {
+            self.pages += 1
+            return self.pages
+        }
+    }
+
+    @Test func pagesInACircleEnd() async throws {
+        let end = try await Self.end { page in
+            AzurePage(items: [Self.registration(page)], unreadable: 0, continuation: "\(page % 3)")
+        }
+        #expect(end.words.contains("names a next page that it has given before") && end.pages == 4)
+    }
+
+    @Test func theSamePageAtEverNewPlacesEnds() async throws {
+        let end = try await Self.end { page in
+            AzurePage(items: [Self.registration(1)], unreadable: 0, continuation: "\(page)")
+        }
+        #expect(end.words.contains("gives the same registrations again") && end.pages == 2)
+    }
+
+    @Test(arguments: [0, 1]) func pagesWithoutARegistrationEnd(unreadable: Int) async throws {
+        let end = try await Self.end { page in
+            AzurePage(items: [], unreadable: unreadable, continuation: "\(page)")
+        }
+        #expect(end.words.contains("pages without a registration") && end.pages == HubImportPages.mostEmpty + 1)
+    }
+
+    /// A hub may give some pages without anything in between.
+    @Test func someEmptyPagesAreNoEnd() async throws {
+        let end = try await Self.end { page in
+            AzurePage(items: [], unreadable: 0, continuation: page < 50 ? "\(page)" : nil)
+        }
+        #expect(end.words.isEmpty && end.pages == 50)
     }
 }

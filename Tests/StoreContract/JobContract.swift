@@ -165,6 +165,38 @@ struct JobContract {
         #expect(error?.code == .invalidCursor)
     }
 
+    /// Rows are numbered for all apps together: an open number would tell an app how much the others do.
+    @Test func cursorsTellNothingAndAreOneListsOfOneApp() async throws {
+        let shop = try AppID("shop")
+        for _ in 0..<3 {
+            _ = try await self.scenario.accept(self.scenario.campaign(to: "t"))
+            _ = try await self.scenario.accept(self.scenario.campaign(to: "t"), app: shop)
+        }
+        let first = try await self.store.jobs(JobQuery(app: .default, limit: 1))
+        let cursor = try #require(first.cursor)
+        #expect(Int64(cursor) == nil && cursor.utf8.count == 32)
+        // The same in another process.
+        let next = try await self.fixture.another().jobs(JobQuery(app: .default, cursor: cursor, limit: 2))
+        #expect(next.items.count == 2 && next.cursor == nil)
+        #expect(!next.items.map(\.id).contains(first.items[0].id))
+        func code(_ read: () async throws -> Void) async -> StoreError.Code? {
+            await #expect(throws: StoreError.self) { try await read() }?.code
+        }
+        #expect(await code { _ = try await self.store.jobs(JobQuery(app: shop, cursor: cursor)) } == .invalidCursor)
+        #expect(
+            await code { _ = try await self.store.accounts(app: .default, cursor: cursor, limit: 1) } == .invalidCursor
+        )
+        let last = cursor.hasSuffix("A") ? "B" : "A"
+        let begin = cursor.hasPrefix("A") ? "B" : "A"
+        for made in ["1", "6", "", "AAAA", cursor.dropLast() + last, begin + cursor.dropFirst(), cursor + "A"] {
+            #expect(
+                await code { _ = try await self.store.jobs(JobQuery(app: .default, cursor: String(made))) }
+                    == .invalidCursor,
+                "\(made)"
+            )
+        }
+    }
+
     /// A list of one's own many jobs that has none of them gives readers back after a part, and goes on from there.
     @Test func aFilteredListOfManyJobsIsReadInParts() async throws {
         let scenario = Scenario(try StoreFixtures.make(StoreOptions(maximumBacklog: 100_000)))

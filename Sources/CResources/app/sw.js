@@ -30,13 +30,20 @@ function read(data) {
 
 const text = (value) => (["string", "number", "boolean"].includes(typeof value) ? String(value) : "");
 
+/** Whether an address is one of the API's, wherever a proxy has put it and however the path is written. */
+function isAPI({ pathname }) {
+  try { return decodeURIComponent(pathname).split(/[\\/]/).some((part) => part.toLowerCase() === "api"); } catch { return true; }
+}
+
 /**
  * An address at the page's own origin. Any user can send a link, and another site must not be opened in our name; another host's picture
- * would tell it who received what, and when.
+ * would tell it who received what, and when. The API's are asked with the cookie of whoever is signed in, so a push names none.
  */
 function own(address) {
   const value = text(address);
-  return value !== "" && URL.canParse(value, self.location) && new URL(value, self.location).origin === self.location.origin ? value : undefined;
+  if (value === "" || !URL.canParse(value, self.location)) return undefined;
+  const url = new URL(value, self.location);
+  return url.origin === self.location.origin && !isAPI(url) ? value : undefined;
 }
 
 /** The options of `showNotification` in a backend's message. */

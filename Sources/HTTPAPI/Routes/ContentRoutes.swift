@@ -45,8 +45,7 @@ struct ContentRoutes: Sendable {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
         guard let id = request.parameters["id"], (1...128).contains(id.utf8.count), !id.utf8.contains(0),
-            let content = try await self.context.store.content(id, app: request.app),
-            try await self.mayRead(content, id: id, caller: caller)
+            let content = try await Self.readable(id, by: caller, within: self.context)
         else { throw Problem.notFound("no such content") }
         return try Self.response(content, for: caller, within: self.context)
     }
@@ -90,6 +89,14 @@ struct ContentRoutes: Sendable {
         return try await self.context.store.names(id, in: user, app: caller.app)
     }
 
+    /// The content that a rich notification is to open; nil where there is none that the caller may read.
+    ///
+    /// A notification makes its addressee a reader, so whoever knows an id alone may not name it.
+    static func readable(_ id: String, by caller: Caller, within context: RouteContext) async throws -> StoredContent? {
+        guard let content = try await context.store.content(id, app: caller.app) else { return nil }
+        return try await ContentRoutes(context: context).mayRead(content, id: id, caller: caller) ? content : nil
+    }
+
     /// Serves content with its declared media type, and never as a type that a browser would execute.
     ///
     /// It holds its permit until the last piece is written, so that slow readers cannot use up memory.
@@ -107,7 +114,7 @@ struct ContentRoutes: Sendable {
             status: .ok,
             headers: [
                 .contentType: content.mediaType, .cacheControl: "private, no-store",
-                .contentSecurityPolicy: "sandbox; default-src 'none'",
+                .contentSecurityPolicy: "sandbox; default-src 'none'", .resourcePolicy: "same-origin",
             ],
             body: ResponseBody(contentLength: bytes.count) { writer in
                 for start in stride(from: 0, to: bytes.count, by: Self.piece) {
@@ -123,17 +130,31 @@ struct ContentRoutes: Sendable {
     /// Bytes that are written at a time.
     private static let piece = 64 << 10
 
+    /// What may be uploaded: pictures, sound, films and texts that a browser shows without running anything, and plain bytes.
+    private static let mediaTypes = [
+        "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/heic", "image/heif", "audio/mpeg",
+        "audio/mp4", "audio/aac", "audio/ogg", "audio/wav", "audio/webm", "video/mp4", "video/quicktime", "video/webm",
+        "video/ogg", "text/plain", "application/json", "application/pdf", "application/octet-stream",
+    ]
+
+    /// The type as it is kept and served: without parameters, but for the one charset that a text may have.
     private static func mediaType(_ header: String?) throws -> String {
         guard let header else { return "application/octet-stream" }
-        let essence = header.prefix { $0 != ";" }.trimming()
-        let halves = essence.split(separator: "/", omittingEmptySubsequences: false)
-        let isToken = halves.allSatisfy { half in
-            !half.isEmpty
-                && half.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) }
+        let parts = header.split(separator: ";", omittingEmptySubsequences: false).map { $0.trimming().lowercased() }
+        let isUTF8 = parts.dropFirst().allSatisfy { parameter in
+            let pair = parameter.split(separator: "=", maxSplits: 1)
+            return pair.first?.trimming() != "charset"
+                || ["utf-8", "\"utf-8\"", "us-ascii"].contains(pair.last?.trimming())
         }
-        guard halves.count == 2, isToken, header.utf8.count <= 200,
-            header.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
-        else { throw Problem.invalid("Content-Type", "must be a media type such as image/png") }
-        return header
+        guard let type = Self.mediaTypes.first(where: { $0 == parts[0] }), isUTF8 else {
+            let known = Self.mediaTypes.joined(separator: ", ")
+            throw Problem(
+                .unsupportedMediaType,
+                "Content-Type: an upload is one of \(known), and text is UTF-8",
+                errors: [InvalidValue(member: "Content-Type", "must be one of \(known), and text UTF-8")],
+                headers: [.acceptPost: known]
+            )
+        }
+        return type == "text/plain" ? "\(type); charset=utf-8" : type
     }
 }

@@ -106,7 +106,8 @@ struct DeadLetterText {
             "at": .string(letter.at.iso8601),
             "queue": .string(Self.short(letter.queue)),
             "type": .string(Self.short(letter.type)),
-            "message": .string(Self.short(letter.messageID)),
+            // The number of a message of ours counts the work of all apps: it is in the log alone.
+            "message": MessageID(letter.messageID) == nil ? .string(Self.short(letter.messageID)) : nil,
             "reason": .string(Self.short(letter.reason)),
             "bytes": .integer(letter.size),
             "job": letter.job.map { .string($0.description) },
@@ -123,6 +124,11 @@ struct DeadLetterText {
     /// The readable part of a body.
     static func contents(of letter: DeadLetter, body: [UInt8]) -> JSONValue? {
         guard letter.type == WorkQueue.deliver(.apns).kind else { return nil }
+        if body.isEmpty, letter.size > 0 {
+            return .members([
+                "unreadable": .string("it cannot be read, or is of a user who was removed: it was not kept")
+            ])
+        }
         do throws(MalformedDelivery) {
             let batches = try DeliveryMessage(decoding: body).batches
             let first = batches.first

@@ -22,7 +22,7 @@ struct ListQuery {
     var cursor: String? {
         get throws {
             guard let cursor = self.values["cursor"] else { return nil }
-            guard (1...18).contains(cursor.utf8.count) else {
+            guard (1...64).contains(cursor.utf8.count) else {
                 throw Problem.invalid("cursor", "is not a cursor of this list")
             }
             return cursor

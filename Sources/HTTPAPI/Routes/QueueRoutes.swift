@@ -22,18 +22,11 @@ struct QueueRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let pauses = try await self.context.store.pauses()
         let load = try await self.context.store.load(of: request.app)
-        let (depths, fault) = await self.depths()
-        var items = WorkQueue.allCases.map { queue in
-            Self.text(queue, load: load[queue], pauses: pauses, app: request.app, depths: depths)
+        let items = WorkQueue.allCases.map { queue in
+            Self.text(queue, load: load[queue], pauses: pauses, app: request.app)
         }
-        for (name, queue) in [("dead", QueueName.dead), ("parking", QueueName.parking)] {
-            items.append(
-                .members([
-                    "name": .string(name),
-                    "broker": depths[queue].map { .array([Self.text($0, name: queue)]) },
-                ])
-            )
-        }
+        // How deep the broker's queues are is the host operator's to know: they are of all apps.
+        let fault = await self.context.broker.status.blockedReason
         return .json(.members(["items": .array(items), "brokerFault": fault.map(JSONValue.string)]))
     }
 
@@ -62,7 +55,7 @@ struct QueueRoutes: Sendable {
     private func answer(_ queue: WorkQueue, _ request: APIRequest) async throws -> Response {
         let pauses = try await self.context.store.pauses()
         let load = try await self.context.store.load(of: request.app)
-        return .json(Self.text(queue, load: load[queue], pauses: pauses, app: request.app, depths: [:]))
+        return .json(Self.text(queue, load: load[queue], pauses: pauses, app: request.app))
     }
 
     private func log(_ message: Logger.Message, _ queue: WorkQueue, _ request: APIRequest) {
@@ -83,33 +76,14 @@ struct QueueRoutes: Sendable {
         return queue
     }
 
-    /// The broker's queue depths, as far as it answers.
-    private func depths() async -> ([String: QueueDepth], fault: String?) {
-        var depths: [String: QueueDepth] = [:]
-        do {
-            for queue in Topology.pushline.queues {
-                depths[queue.name] = try await self.context.broker.depth(of: queue.name)
-            }
-            return (depths, await self.context.broker.status.blockedReason)
-        } catch {
-            let reason = (error as? BrokerError)?.message ?? "it cannot be asked"
-            return (
-                depths, await self.context.broker.status.blockedReason ?? "the broker's answer is missing: \(reason)"
-            )
-        }
-    }
-
     private static func text(
         _ queue: WorkQueue,
         load: QueueLoad?,
         pauses: [Pause],
-        app: AppID,
-        depths: [String: QueueDepth]
+        app: AppID
     ) -> JSONValue {
         let load = load ?? QueueLoad()
         let covering = pauses.filter { $0.covers(queue, app: app) }
-        let names = Priority.allCases.map { QueueName.work(queue, $0) }
-        let broker = names.compactMap { name in depths[name].map { Self.text($0, name: name) } }
         var isDelivering = false
         if case .deliver = queue { isDelivering = true }
         return .members([
@@ -128,13 +102,6 @@ struct QueueRoutes: Sendable {
             "waiting": .integer(load.waiting),
             "open": isDelivering ? .integer(load.open) : nil,
             "deferred": isDelivering ? .integer(load.deferred) : nil,
-            "broker": broker.isEmpty ? nil : .array(broker),
-        ])
-    }
-
-    private static func text(_ depth: QueueDepth, name: String) -> JSONValue {
-        .members([
-            "queue": .string(name), "ready": .integer(depth.ready), "consumers": .integer(depth.consumers),
         ])
     }
 }

@@ -65,6 +65,8 @@ package struct APIResponder: HTTPResponder {
         if let origin { CrossOrigin.allow(origin, &response.headers) }
         if CrossOrigin.isDecided(on: request.uri.path) {
             response.headers.append(HTTPField(name: .vary, value: HTTPField.Name.origin.rawName))
+            // A browser keeps what it got with a cookie for whoever uses it next; none of these answers is for later.
+            if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
         }
         self.finish(&response, of: request, trace: trace, start: start)
         return response

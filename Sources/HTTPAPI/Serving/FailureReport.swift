@@ -8,6 +8,7 @@ import Store
 struct FailureReport: Sendable {
     private let logger: Logger
     private let warned = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
+    private let warnedOfSends = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
 
     init(logger: Logger) { self.logger = logger }
 
@@ -31,7 +32,7 @@ struct FailureReport: Sendable {
             // A conflicting name or a forged cursor is the caller's error and not logged for the operator. A store
             // without writes fails every request.
             self.logger.log(
-                level: problem.status.kind == .serverError && self.mayWarn() ? .warning : .debug,
+                level: problem.status.kind == .serverError && Self.mayWarn(self.warned) ? .warning : .debug,
                 "The store failed a request",
                 metadata: ["request.id": "\(request)", "error": "\(fault)"]
             )
@@ -49,9 +50,18 @@ struct FailureReport: Sendable {
         }
     }
 
+    /// Tells the operator of something in a send that does not go out: seldom, for its sender may do it each time.
+    func warn(_ words: String, app: AppID, caller: String) {
+        guard Self.mayWarn(self.warnedOfSends) else { return }
+        self.logger.warning(
+            "A send was accepted without a part of it",
+            metadata: ["app": "\(app)", "caller": "\(caller)", "reason": "\(words)"]
+        )
+    }
+
     /// Once in five seconds.
-    private func mayWarn() -> Bool {
-        self.warned.withLockedValue { warned in
+    private static func mayWarn(_ warned: NIOLockedValueBox<ContinuousClock.Instant?>) -> Bool {
+        warned.withLockedValue { warned in
             if let last = warned, last.duration(to: .now) < .seconds(5) { return false }
             warned = .now
             return true

@@ -174,6 +174,11 @@ package struct WireHost: JobTaker {
         return Refusal(problem.status, details, retryAfter: seconds)
     }
 
+    /// Tells the operator of something in a send that does not go out.
+    package func warn(_ words: String, app: AppID, caller: String) {
+        self.failures.warn(words, app: app, caller: caller)
+    }
+
     /// Notes a request in `http.server.request.duration`.
     package func record(
         method: HTTPRequest.Method,

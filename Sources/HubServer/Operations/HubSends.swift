@@ -10,6 +10,7 @@ import Store
 
 /// Sends on the wire.
 struct HubSends: Sendable {
+    let host: WireHost
     let hub: any NotificationHub
     /// Of the hub's sends, which its scheduled ones are among until they begin.
     let store: any JobStore
@@ -36,9 +37,9 @@ struct HubSends: Sendable {
                 )
             }
             let audience = try Self.list([Self.handle(handle, of: native, request)], of: native, request)
-            return try await self.accept(native.form, native.original, audience, request)
+            return try await self.accept(native.form, native.original, audience, request, native.warnings)
         }
-        return try await self.accept(native.form, native.original, try Self.audience(request), request)
+        return try await self.accept(native.form, native.original, try Self.audience(request), request, native.warnings)
     }
 
     /// To up to 1000 handles.
@@ -52,7 +53,7 @@ struct HubSends: Sendable {
         try HubResponder.check(size: batch.notification.count, of: "the part notification")
         let native = try NativeSend(request, body: batch.notification)
         let audience = try Self.list(batch.handles, of: native, request)
-        return try await self.accept(native.form, native.original, audience, request)
+        return try await self.accept(native.form, native.original, audience, request, native.warnings)
     }
 
     /// To an expression or to all, at another time.
@@ -78,7 +79,7 @@ struct HubSends: Sendable {
             return try await self.accept(template.form, template.original, audience, request, startsAt: time)
         }
         let native = try NativeSend(request, body: request.body)
-        return try await self.accept(native.form, native.original, audience, request, startsAt: time)
+        return try await self.accept(native.form, native.original, audience, request, native.warnings, startsAt: time)
     }
 
     /// Stops a scheduled send that has not begun.
@@ -157,11 +158,16 @@ struct HubSends: Sendable {
         _ original: HubSend.Original?,
         _ audience: HubSend.Audience,
         _ request: HubRequest,
+        _ warnings: [InvalidValue] = [],
         startsAt: Timestamp? = nil
     ) async throws -> Response {
+        let warning = warnings.isEmpty ? nil : warnings.map(\.description).joined(separator: "; ")
+        if let warning { self.host.warn(warning, app: request.app, caller: request.caller) }
         if request.target.has("test"), let expression = audience.whole {
             let trackingID = Self.repetition(request)
-            return try await self.tests.send(form, original, to: expression, trackingID: trackingID, request)
+            var response = try await self.tests.send(form, original, to: expression, trackingID: trackingID, request)
+            response.headers[.warning] = warning
+            return response
         }
         var send = HubSend(app: request.app, form, to: audience, trackingID: Self.repetition(request))
         (send.caller, send.startsAt, send.original) = (request.caller, startsAt, original)
@@ -169,6 +175,7 @@ struct HubSends: Sendable {
         var response = Response.wire(WireNames.xml, [], .created)
         let resource = startsAt == nil ? "messages" : "schedulednotifications"
         response.headers[.location] = id.map { request.address(resource, $0) }
+        response.headers[.warning] = warning
         return response
     }
 

@@ -12,6 +12,8 @@ struct NativeSend {
     let form: HubSend.Form
     /// What its sender wrote, where the form is another.
     let original: HubSend.Original?
+    /// What of the payload does not go out.
+    let warnings: [InvalidValue]
 
     /// Reads format, headers and body.
     ///
@@ -32,13 +34,16 @@ struct NativeSend {
         let given = try SendHeaders(request)
         let payload: JSONValue
         var headers: [NativeForm.Header] = []
+        var warnings: [InvalidValue] = []
         switch platform {
         case .apple:
             payload = try Self.json(body)
             headers = given.apns()
         case .fcmV1: payload = try Self.message(in: Self.json(body))
         case .browser: payload = try Self.json(body)
-        case .gcm: payload = try LegacyFCM.message(of: Self.json(body))
+        case .gcm:
+            let translated = try LegacyFCM.translate(Self.json(body))
+            (payload, warnings) = (translated.message, translated.warnings)
         default:
             guard let text = String(validating: body, as: UTF8.self) else {
                 throw WireHost.Refusal(.badRequest, "the body must be UTF-8")
@@ -54,6 +59,7 @@ struct NativeSend {
             platform: platform.written,
             body: body == native.body ? nil : String(decoding: body, as: UTF8.self)
         )
+        self.warnings = warnings
         _ = try PayloadFormatter.format(.native(.init(message: nil, forms: [native])), for: pns)
     }
 

@@ -33,6 +33,7 @@ package struct HubResponder: HTTPResponder {
         self.registrations = HubRegistrations(changes: changes, store: store)
         self.installations = HubInstallations(changes: changes, store: store)
         self.sends = HubSends(
+            host: host,
             hub: hub,
             store: store,
             tests: HubTestSends(host: host, hub: hub, store: store)
@@ -216,6 +217,7 @@ extension HTTPField.Name {
     static let correlationID = HTTPField.Name.known(WireNames.correlationID)
     static let continuation = HTTPField.Name.known(WireNames.continuation)
     static let contentTypeOptions = HTTPField.Name.known("X-Content-Type-Options")
+    static let warning = HTTPField.Name.known("Pushline-Warning")
 
     private static func known(_ name: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(name) else { preconditionFailure("a header has an invalid name") }

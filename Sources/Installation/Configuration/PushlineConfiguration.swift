@@ -101,8 +101,14 @@ package struct PushlineConfiguration: Sendable, Equatable {
     package static let defaultFile = "Config/pushline.yaml"
 
     /// The file that is read where `--config` gave that one, or none; nil = no file.
-    package static func chosenFile(_ given: String?) -> String? {
-        given ?? (FileManager.default.fileExists(atPath: Self.defaultFile) ? Self.defaultFile : nil)
+    ///
+    /// - Parameters:
+    ///   - given: As given by `--config`.
+    ///   - folder: Where ``defaultFile`` is looked for, with a slash at its end; empty = the working directory.
+    /// - Returns: Its path.
+    package static func chosenFile(_ given: String?, in folder: String = "") -> String? {
+        let usual = folder + Self.defaultFile
+        return given ?? (FileManager.default.fileExists(atPath: usual) ? usual : nil)
     }
 
     /// Reads file and environment.

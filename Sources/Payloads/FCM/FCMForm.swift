@@ -34,28 +34,35 @@ enum FCMForm {
             not: {required: [fcm_options, fcmOptions]}
             properties:
               data: \#(Self.dataSchema)
-              notification: {type: object}
+              notification: \#(Self.object("notification"))
               android:
                 type: object
+                propertyNames: \#(FCMMembers.schema(of: "android"))
                 properties:
                   data: \#(Self.dataSchema)
-                  notification: {type: object}
+                  notification: \#(Self.object("android.notification"))
                   ttl: {type: string, pattern: "^[0-9]{1,12}(\\.[0-9]{1,9})?s$"}
               apns:
                 description: >-
                   Without live_activity_token. If the message shows nothing (push type background, or content-available 1 alone),
                   apns-priority must not be 10.
                 type: object
+                propertyNames: \#(FCMMembers.schema(of: "apns"))
                 properties:
                   headers: \#(FCMApplePart.headersSchema)
                   payload: \#(FCMApplePart.payloadSchema)
               webpush:
                 type: object
+                propertyNames: \#(FCMMembers.schema(of: "webpush"))
                 properties:
                   headers: {type: object, additionalProperties: {type: string}}
-              fcm_options: {type: object}
-              fcmOptions: {type: object}
+              fcm_options: \#(Self.object("fcm_options"))
+              fcmOptions: \#(Self.object("fcm_options"))
         """#
+
+    private static func object(_ path: String) -> String {
+        "{type: object, propertyNames: \(FCMMembers.schema(of: path))}"
+    }
 
     private static let dataSchema =
         #"{type: object, propertyNames: {pattern: "^(?!\#(FCMPayload.reservedNames))"}, additionalProperties: {type: string}}"#
@@ -79,10 +86,13 @@ enum FCMForm {
             case "android", "apns", "webpush":
                 let parts = try member.value.uniqueFields(name)
                 for part in parts { try Self.check(part, of: member.name, at: "\(name).\(part.name.prefix(40))") }
+                try FCMMembers.check(member.value, at: member.name)
                 guard member.name == "apns" else { continue }
                 let hasNotification = members.contains { $0.name == "notification" }
                 try FCMApplePart.check(parts, at: name, hasNotification: hasNotification)
-            default: _ = try member.value.uniqueMembers(name)
+            case "notification": try FCMMembers.check(member.value, at: member.name)
+            // In either spelling.
+            default: try FCMMembers.check(member.value, at: "fcm_options")
             }
         }
         let bytes = message.bytes

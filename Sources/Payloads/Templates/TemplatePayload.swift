@@ -106,7 +106,7 @@ package enum TemplatePayload {
         guard pns == .fcm else { return json }
         // The body of a registration of the platform gcm has the members of the retired interface.
         guard case .object(let members) = json, members.count == 1, members[0].name == "message" else {
-            return try LegacyFCM.message(of: json)
+            return try LegacyFCM.translate(json).message
         }
         return members[0].value
     }

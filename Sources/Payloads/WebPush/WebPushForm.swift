@@ -33,29 +33,30 @@ enum WebPushForm {
             properties:
               TTL: {type: string, pattern: "^[0-9]{1,7}$", description: In seconds. Push services keep a message for 30 days at most.}
               Urgency: {enum: [\#(Self.urgencies.joined(separator: ", "))]}
-              Topic: {type: string, pattern: "^[A-Za-z0-9_-]{1,32}$"}
+              Topic:
+                description: base64url without padding of 1 to 24 bytes, for Apple decodes it.
+                type: string
+                pattern: "^(?:[A-Za-z0-9_-]{4}){0,7}(?:[A-Za-z0-9_-]{4}|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048]|[A-Za-z0-9_-][AQgw])$"
         """#
 
     static func read(_ payload: JSONValue, headers: HeaderList) throws(InvalidValue) -> NativePayload {
         try headers.require("TTL", "must be a number of seconds") { HeaderList.isNumber($0, digits: 7) }
         try headers.require("Urgency", oneOf: Self.urgencies)
-        try headers.require("Topic", "must have at most 32 letters, digits, - and _", Self.isTopic)
+        try headers.require(
+            "Topic",
+            "must be base64url of 1 to 24 bytes, without padding: Apple decodes it and refuses other texts, for each device",
+            Self.isTopic
+        )
         guard try !payload.uniqueMembers("payload").isEmpty else {
             throw InvalidValue(member: "payload", "must not be empty")
         }
         return NativePayload(kind: .webMessage, headers: headers.headers, body: payload.bytes)
     }
 
-    /// Whether a text can be a topic (RFC 8030, section 5.4).
+    /// Whether a text can be a topic: of at most 32 characters (RFC 8030, section 5.4), and what base64url writes.
+    ///
+    /// Apple decodes it, and refuses what cannot be decoded, for each device: lengths of 1 modulo 4, and bits that are left over.
     static func isTopic(_ text: String) -> Bool {
-        (1...32).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                    UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+        (1...32).contains(text.utf8.count) && Base64URL.decode(text).map { Base64URL.encode($0) } == text
     }
 }

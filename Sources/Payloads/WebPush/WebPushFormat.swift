@@ -42,9 +42,8 @@ extension PushHeaders {
         ])
     }
 
-    /// A collapse key as a topic: at most 32 characters of base64url, a digest where it is none.
+    /// A collapse key as a topic: always a digest of it, 32 characters of base64url.
     static func topic(of collapse: String) -> String {
-        if WebPushForm.isTopic(collapse) { return collapse }
-        return Base64URL.encode(SHA256.hash(data: Array(collapse.utf8)).prefix(24))
+        Base64URL.encode(SHA256.hash(data: Array(collapse.utf8)).prefix(24))
     }
 }

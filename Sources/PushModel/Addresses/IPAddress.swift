@@ -15,6 +15,9 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether it is an IPv4 address.
     package var isIPv4: Bool { self.bits >> 32 == 0xFFFF }
 
+    /// Whether it is of this machine alone: 127.0.0.0/8 or ::1.
+    package var isLoopback: Bool { self.isIPv4 ? (self.bits >> 24) & 0xFF == 127 : self.bits == 1 }
+
     /// The address that stands for one client: the IPv4 address, or the /64 of an IPv6 address, because a host may use all of it.
     package var client: IPAddress { self.isIPv4 ? self : IPAddress(bits: (self.bits >> 64) << 64) }
 

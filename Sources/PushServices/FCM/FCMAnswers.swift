@@ -80,10 +80,21 @@ package enum FCMAnswers {
         return Answer(
             answer,
             status: response.status,
-            reason: reason ?? "status \(response.status)",
+            reason: Self.words(reason ?? "status \(response.status)", of: answer, fault),
             retryAfter: retryAfter
         )
     }
+
+    /// The word that decides, and behind it which fields are at fault, and why: what a sender needs to mend the message.
+    private static func words(_ word: String, of answer: AnswerClass, _ fault: Body.Fault?) -> String {
+        let violations = (fault?.details ?? []).flatMap { $0.fieldViolations ?? [] }.prefix(Self.mostViolations)
+        var said = violations.map { [$0.field, $0.description].compactMap { $0 }.joined(separator: ": ") }
+        if violations.isEmpty, answer == .permanent, let message = fault?.message { said = [message] }
+        return ForeignText.sentence(([word] + said.filter { !$0.isEmpty }).joined(separator: "; "))
+    }
+
+    /// No more of them are read into a reason, which has room for two or three.
+    private static let mostViolations = 5
 
     /// The word that decides: FcmError's, or one of ours where that is not enough.
     private static func word(_ fault: Body.Fault, status: Int) -> String? {

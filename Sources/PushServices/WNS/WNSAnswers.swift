@@ -35,7 +35,7 @@ enum WNSAnswers {
     ///   - header: Returns the value of a header.
     /// - Returns: The classified answer.
     static func answer(status: Int, header: (String) -> String?) -> Answer {
-        let description = header("X-WNS-Error-Description").map(ForeignText.word)
+        let description = header("X-WNS-Error-Description").map(ForeignText.sentence)
         let word: String? =
             switch status {
             case 200: header("X-WNS-Status")?.lowercased()
@@ -52,7 +52,7 @@ enum WNSAnswers {
         return Answer(
             answer,
             status: status,
-            reason: spoken.isEmpty ? "status \(status)" : spoken,
+            reason: spoken.isEmpty ? "status \(status)" : ForeignText.sentence(spoken),
             retryAfter: retryAfter
         )
     }

@@ -48,10 +48,11 @@ enum WebPushAnswers {
         case .stop: answer = .permanent
         default: break
         }
+        let said = [isForeign ? self.foreignKey : nil, self.reason(in: body)].compactMap { $0 }
         return Answer(
             answer,
             status: status,
-            reason: isForeign ? self.foreignKey : self.reason(in: body) ?? "status \(status)",
+            reason: said.isEmpty ? "status \(status)" : ForeignText.sentence(said.joined(separator: ": ")),
             retryAfter: retryAfter.flatMap { RetryAfter.parse($0) }
         )
     }
@@ -63,7 +64,7 @@ enum WebPushAnswers {
             let found = members.first { $0.name == "reason" } ?? members.first { $0.name == "message" }
             if case .string(let word)? = found?.value { text = word }
         }
-        let word = ForeignText.word(text)
-        return word.isEmpty ? nil : word
+        let words = ForeignText.sentence(text)
+        return words.isEmpty ? nil : words
     }
 }

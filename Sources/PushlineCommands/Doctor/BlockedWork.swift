@@ -34,7 +34,11 @@ struct BlockedWork {
             let page = try await self.store.deadLetters(app: app, cursor: nil, limit: 1)
             if !page.items.isEmpty { apps.append(app) }
         }
-        let commands = apps.map { "pushline dead --app \($0)" }.joined(separator: ", ")
+        var whose = apps.map { "--app \($0)" }
+        if try await !self.store.deadLetters(app: nil, cursor: nil, limit: 1).items.isEmpty {
+            whose.append("--of-no-app")
+        }
+        let commands = whose.map { "pushline dead \($0)" }.joined(separator: ", ")
         let number = count >= Backlog.mostDead ? "\(count) or more" : "\(count)"
         return [.wrong("dead letters", "\(number) wait to be replayed or discarded: \(commands)")]
     }

@@ -32,7 +32,7 @@ struct HubRulesCommand: AsyncParsableCommand {
 
         func authority(_ host: HostOptions) async throws -> String {
             if let endpoint = self.endpoint { return endpoint }
-            let hub = try await PushlineConfiguration(file: host.config).hub
+            let hub = try await host.configuration().hub
             return "\(hub.host.contains(":") ? "[\(hub.host)]" : hub.host):\(hub.port)"
         }
     }

@@ -9,11 +9,15 @@ import PushlineClient
 /// The progress is written after each group of pages that the server has taken: whoever dies in between reads that group again,
 /// and an import of the same lines changes nothing.
 struct HubImport {
-    private let hub: AzureHub
+    /// Reads the page at a place; nil = the first.
+    typealias Reading = @Sendable (String?) async throws(AzureHubError) -> AzurePage<WireRegistration>
+
+    private let hub: Reading
     private let client: PushlineClient
     private let file: HubImportProgress.File
     private var progress: HubImportProgress
     private var seen = HubImportDevices()
+    private var pages = HubImportPages()
     private var known: HubImportDevices?
     /// Whether the next page is where a run before this one ended.
     private var isResuming: Bool
@@ -29,7 +33,7 @@ struct HubImport {
     private static let longestWait = Duration.seconds(300)
     private static let tries = 10
 
-    init(hub: AzureHub, client: PushlineClient, progress: HubImportProgress, file: HubImportProgress.File) {
+    init(hub: @escaping Reading, client: PushlineClient, progress: HubImportProgress, file: HubImportProgress.File) {
         self.hub = hub
         self.client = client
         self.progress = progress
@@ -69,6 +73,9 @@ struct HubImport {
             let end = ContinuousClock.now + Self.groupTime
             repeat {
                 let page = try await self.nextPage()
+                if let fault = self.pages.fault(of: page) {
+                    throw Stopped(words: "the hub: \(fault), so its list would have no end")
+                }
                 self.add(page, to: &lines)
                 self.progress.continuation = page.continuation
                 // A hub does not say how many there are.
@@ -114,6 +121,7 @@ struct HubImport {
         // What is read again changes nothing, and is counted from the beginning.
         self.progress = HubImportProgress(from: self.progress.from, to: self.progress.to)
         self.before = 0
+        self.pages = HubImportPages()
         return try await self.page(nil)
     }
 
@@ -121,7 +129,7 @@ struct HubImport {
     private mutating func page(_ continuation: String?) async throws -> AzurePage<WireRegistration> {
         var attempt = 0
         while true {
-            do { return try await self.hub.registrations(continuation: continuation) } catch {
+            do { return try await self.hub(continuation) } catch {
                 attempt += 1
                 guard [.retryLater, .throttled, .unanswered].contains(error.kind), attempt < Self.tries else {
                     throw Stopped(

@@ -68,8 +68,9 @@ struct HubImportCommand: AsyncParsableCommand {
         configuration.trustFile = self.hubCaFile
         if let path = self.hubCaFile { _ = try InputFile.open(path, option: "--hub-ca-file") }
         let http = AzureHub.client(on: MultiThreadedEventLoopGroup.singleton, configuration: configuration)
+        let hub = AzureHub(connection, name: self.name, client: http, configuration: configuration)
         var copy = HubImport(
-            hub: AzureHub(connection, name: self.name, client: http, configuration: configuration),
+            hub: { continuation throws(AzureHubError) in try await hub.registrations(continuation: continuation) },
             client: client,
             progress: begun ?? HubImportProgress(from: from, to: client.target),
             file: file

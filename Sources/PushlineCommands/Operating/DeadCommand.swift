@@ -15,6 +15,8 @@ struct DeadCommand: AsyncParsableCommand {
 
         @OptionGroup var server: ServerOptions
 
+        @OptionGroup var rest: DeadOfNoApp
+
         @Option(help: "Maximum number to list.")
         var limit: Int = 20
 
@@ -23,6 +25,7 @@ struct DeadCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
+            guard !self.rest.ofNoApp else { return try await self.rest.list(self.limit, self.server) }
             let client = try self.server.client()
             let letters = try await Pages.collect(self.limit) { limit, cursor in
                 try await client.deadLetters(limit: limit, cursor: cursor)
@@ -33,7 +36,8 @@ struct DeadCommand: AsyncParsableCommand {
                 for letter in letters {
                     table.add([
                         letter.id, JobText.moment(letter.at), DeadLetterText.word(letter.queue),
-                        DeadLetterText.word(letter.message), String(letter.bytes), letter.canReplay ? "yes" : "no",
+                        DeadLetterText.word(letter.message ?? ""), String(letter.bytes),
+                        letter.canReplay ? "yes" : "no",
                         DeadLetterText.word(letter.reason),
                     ])
                 }
@@ -90,10 +94,13 @@ struct DeadCommand: AsyncParsableCommand {
 
         @OptionGroup var server: ServerOptions
 
+        @OptionGroup var rest: DeadOfNoApp
+
         @Argument(help: "The dead letter's number.")
         var id: String
 
         func run() async throws {
+            guard !self.rest.ofNoApp else { return try await self.rest.discard(self.id, self.server) }
             try await self.server.client().discard(deadLetter: self.id)
             try self.server.show(["discarded": self.id]) { [Console.safe("\(self.id): discarded")] }
         }

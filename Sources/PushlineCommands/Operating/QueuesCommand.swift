@@ -15,11 +15,7 @@ struct QueuesCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the queues: the app's backlog, and the broker's messages.",
-            discussion: """
-                waiting, open and deferred are the app's; ready (messages that nobody was handed) and consumers are the broker's, \
-                for all apps, over all priorities.
-                """
+            abstract: "List the queues with the app's work in them."
         )
 
         @OptionGroup var server: ServerOptions
@@ -31,17 +27,11 @@ struct QueuesCommand: AsyncParsableCommand {
                 Console.note(Console.safe("pushline: \(fault); work waits in the store until that is over"))
             }
             try self.server.show(queues) {
-                var table = Table(
-                    ["queue", "state", "waiting", "open", "deferred", "ready", "consumers"],
-                    numeric: [2, 3, 4, 5, 6]
-                )
+                var table = Table(["queue", "state", "waiting", "open", "deferred"], numeric: [2, 3, 4])
                 for queue in queues {
-                    func count(_ part: KeyPath<QueueStatus.Depth, Int>) -> String? {
-                        queue.broker.map { String($0.reduce(0) { $0 + $1[keyPath: part] }) }
-                    }
                     table.add([
-                        queue.name, QueueText.state(queue), queue.waiting.map(String.init), queue.open.map(String.init),
-                        queue.deferred.map(String.init), count(\.ready), count(\.consumers),
+                        queue.name, QueueText.state(queue), String(queue.waiting), queue.open.map(String.init),
+                        queue.deferred.map(String.init),
                     ])
                 }
                 return table.lines
@@ -140,9 +130,9 @@ struct QueueTarget: ParsableArguments {
 /// A queue's state in words.
 enum QueueText {
     static func state(_ queue: QueueStatus) -> String {
-        guard queue.paused == true else { return queue.paused == nil ? "-" : "working" }
+        guard queue.paused else { return "working" }
         // The pauses are independent of each other.
-        let pauses = (queue.pauses ?? []).sorted { $0.allApps && !$1.allApps }
+        let pauses = queue.pauses.sorted { $0.allApps && !$1.allApps }
         let words = pauses.map { pause in
             let whose = pause.allApps ? "for all apps" : pause.by.map { "by \($0)" } ?? "for the app"
             return "\(whose) since \(JobText.moment(pause.since))"

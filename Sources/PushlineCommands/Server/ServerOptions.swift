@@ -51,6 +51,12 @@ struct ServerOptions: ParsableArguments {
                 "no key: set PUSHLINE_KEY or give --key; on the server's host, pushline keys create NAME --role operator makes one"
             )
         }
+        if let host = Self.plainHost(url) {
+            Console.note(
+                "pushline: warning: the key goes to \(Console.safe(host)) without encryption, for whoever is on the way to read; "
+                    + "use https://"
+            )
+        }
         let file = given(self.caFile, "PUSHLINE_CA_FILE")
         let name = self.caFile == nil ? "PUSHLINE_CA_FILE" : "--ca-file"
         return PushlineClient(
@@ -60,6 +66,15 @@ struct ServerOptions: ParsableArguments {
             deadline: .seconds(self.timeout),
             transport: ServerTransport(authorities: try file.map { try Self.authorities($0, option: name) })
         )
+    }
+
+    /// The host that a key would be sent to in plain text; nil where it goes by TLS, or stays on this machine.
+    static func plainHost(_ url: URL) -> String? {
+        guard url.scheme == "http", let host = url.host?.lowercased() else { return nil }
+        let isLoopback =
+            host == "localhost" || host.hasSuffix(".localhost")
+            || IPAddress(host.trimmingPrefix("[").prefix { $0 != "]" })?.isLoopback == true
+        return isLoopback ? nil : host
     }
 
     /// Does something with a job, and says what to try where the server knows none of that id.

@@ -23,9 +23,10 @@ package struct IncomingDeadLetter: Sendable {
 
     /// The body as it is kept (rule 6): that of a delivery message with shortened handles.
     ///
-    /// A dead letter outlives the lists of sends, and a replay reads the handles anew. What cannot be read is kept as it is.
+    /// A dead letter outlives the lists of sends, and a replay reads the handles anew. What cannot be read may hold whole ones, and is not
+    /// kept.
     package var keptBody: [UInt8] {
-        guard var message = try? DeliveryMessage(decoding: self.body) else { return self.body }
+        guard var message = try? DeliveryMessage(decoding: self.body) else { return [] }
         for index in message.batches.indices {
             let handles = message.batches[index].devices.handles
             message.batches[index].devices.handles = HandleList(
@@ -38,6 +39,7 @@ package struct IncomingDeadLetter: Sendable {
 
 /// A stored message that no worker could process.
 package struct DeadLetter: Sendable, Equatable {
+    /// Its number among those of its app.
     package let id: Int64
     /// The app that it belongs to; nil = it names none that is declared.
     package let app: AppID?
@@ -48,7 +50,7 @@ package struct DeadLetter: Sendable, Equatable {
     /// The job that it closed, or whose batch it closed; nil if its work continues or is unknown.
     package let job: JobID?
     package let reason: String
-    /// The bytes of its body.
+    /// The bytes of the body that came.
     package let size: Int
     package let at: Timestamp
     /// Why it cannot be replayed now; nil = it can.

@@ -2,7 +2,7 @@ package import PushModel
 
 /// Messages that no worker could process, and their replay (rule 6).
 ///
-/// A message that names no declared app is the default app's.
+/// Each app has its own, with numbers of its own; a message that names no declared app is the host operator's affair alone.
 package protocol DeadLetterStore: Sendable {
     /// Keeps a dead letter, once, and in the same transaction closes the batch or job that it stood for: the devices of an open
     /// batch count as ``FailureClass/dead``, a register job is refused, a send job is abandoned.
@@ -11,15 +11,15 @@ package protocol DeadLetterStore: Sendable {
     /// An app's dead letters, newest first.
     ///
     /// - Parameters:
-    ///   - app: The app.
+    ///   - app: The app; nil = those that name none that is declared.
     ///   - cursor: From the piece before.
     ///   - limit: The most, 1 to 1000.
     /// - Returns: A piece of the list.
     /// - Throws: ``StoreError``.
-    func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter>
+    func deadLetters(app: AppID?, cursor: String?, limit: Int) async throws -> Page<DeadLetter>
 
     /// A dead letter with its body, or nil when the app has none of that number.
-    func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])?
+    func deadLetter(_ number: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])?
 
     /// Replays a dead letter, once: the replay removes it.
     ///
@@ -28,14 +28,18 @@ package protocol DeadLetterStore: Sendable {
     /// job and a send job are queued again. A job that was final runs again.
     ///
     /// - Parameters:
-    ///   - id: The dead letter's number.
+    ///   - number: The dead letter's number.
     ///   - app: The app.
     /// - Returns: The result; nil if the app has no dead letter of that number (any more).
     /// - Throws: ``StoreError``; then nothing was changed.
-    func replay(deadLetter id: Int64, app: AppID) async throws -> Replay?
+    func replay(deadLetter number: Int64, app: AppID) async throws -> Replay?
 
     /// Removes a dead letter; its devices stay counted.
     ///
+    /// - Parameters:
+    ///   - number: The dead letter's number.
+    ///   - app: The app; nil = of those that name none that is declared.
     /// - Returns: The removed dead letter, or nil if the app has none of that number.
-    func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter?
+    /// - Throws: ``StoreError``.
+    func discard(deadLetter number: Int64, app: AppID?) async throws -> DeadLetter?
 }

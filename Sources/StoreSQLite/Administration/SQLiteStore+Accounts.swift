@@ -34,7 +34,8 @@ extension SQLiteStore: AccountStore {
     }
 
     package func accounts(app: AppID, cursor: String?, limit: Int) async throws -> Page<Account> {
-        let after = try ListCursor.decode(cursor) ?? 0
+        let after = try self.cursors.open(cursor, .accounts, of: app) ?? 0
+        let cursors = self.cursors
         let limit = min(max(1, limit), 1000)
         return try await self.read { database in
             guard let number = try database.number(of: app) else { return Page(items: [], cursor: nil) }
@@ -45,7 +46,7 @@ extension SQLiteStore: AccountStore {
                 """,
                 [number, after, limit + 1]
             ) { (account: try Account($0, app: app), number: $0[5] as Int64) }
-            return Page(rows, limit: limit, number: \.number) { $0.account }
+            return Page(rows, limit: limit, cursor: { cursors.seal($0.number, .accounts, of: app) }, item: \.account)
         }
     }
 

@@ -58,6 +58,8 @@ package final class SQLiteStore: Sendable {
     /// Held in shared mode by every process with the store open: a restore needs it exclusively.
     private let users: FileLock
     let clock: StoreClock
+    /// Seals the cursors of lists.
+    let cursors: ListCursors
     let logger: Logger
     let roundRobin = RoundRobin()
 
@@ -89,7 +91,7 @@ package final class SQLiteStore: Sendable {
             let source = try source ?? SystemClock()
             let users = self.users
             let limit = configuration.timeout + Self.openingTime
-            let (pool, clock, digest) = try lock.withLock(within: limit, waiting: waiting) {
+            let (pool, clock, keys) = try lock.withLock(within: limit, waiting: waiting) {
                 guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being restored") }
                 Self.createPrivately(configuration.path)
                 return try Self.openPool(configuration, source: source)
@@ -99,12 +101,13 @@ package final class SQLiteStore: Sendable {
             let inlineExecution = InlineExecution()
             self.reader = ReadQueue(pool: pool, limit: configuration.readers, inlineExecution: inlineExecution)
             self.clock = clock
+            self.cursors = keys.cursors
             self.writer = GroupWriter(
                 pool: pool,
                 lock: lock,
                 waiting: waiting,
                 clock: clock,
-                digest: digest,
+                digest: keys.digest,
                 timeout: configuration.timeout,
                 inlineExecution: inlineExecution,
                 logger: logger
@@ -143,7 +146,7 @@ package final class SQLiteStore: Sendable {
     private static func openPool(
         _ configuration: Configuration,
         source: any ClockSource
-    ) throws -> (DatabasePool, StoreClock?, HandleDigest) {
+    ) throws -> (DatabasePool, StoreClock?, StoreKeys) {
         let end = ContinuousClock.now + configuration.timeout + Self.openingTime
         while true {
             do {
@@ -159,7 +162,7 @@ package final class SQLiteStore: Sendable {
                     }
                     return clock
                 }
-                return (pool, clock, try pool.read { try $0.handleDigest(mask: configuration.digestMask) })
+                return (pool, clock, try pool.read { try StoreKeys($0, mask: configuration.digestMask) })
             } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && .now < end {
                 usleep(50_000)
             }
@@ -245,5 +248,17 @@ package final class SQLiteStore: Sendable {
         _ body: @escaping @Sendable (WriteContext) throws -> Value
     ) async throws -> Value {
         try await self.writer.write(size, body)
+    }
+}
+
+/// What a store makes with keys of its own, which lie in it.
+private struct StoreKeys {
+    let digest: HandleDigest
+    let cursors: ListCursors
+
+    init(_ database: Database, mask: UInt64) throws {
+        self.digest = try database.handleDigest(mask: mask)
+        let key = try database.first("SELECT key FROM cursor_key WHERE id = 1") { $0[0] as Data }
+        self.cursors = try ListCursors(key: key ?? Data())
     }
 }

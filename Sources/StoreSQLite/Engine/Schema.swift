@@ -12,7 +12,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 116
+    static let version = 117
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -50,6 +50,9 @@ enum Schema {
             shift INTEGER NOT NULL,
             seen INTEGER NOT NULL
         ) STRICT;
+        -- The key that seals the cursors of lists (ListCursors).
+        CREATE TABLE cursor_key(id INTEGER PRIMARY KEY CHECK (id = 1), key BLOB NOT NULL) STRICT;
+        INSERT INTO cursor_key VALUES (1, randomblob(\(ListCursors.keySize)));
         -- An app is known by number from its first mention on; spec is null until it is declared.
         CREATE TABLE app(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, spec TEXT) STRICT;
         -- number: the order of lists.
@@ -354,17 +357,20 @@ enum Schema {
         """
 
     private static let deadLetters = """
-        -- closed: what the dead letter closed (DeadLetterEffect), of that job, and of that batch of it. work: of a register job that it
-        -- closed, what it was, for a replay.
+        -- app: '' where it names none that is declared. number: among the app's, by which it is shown. size: of the body that came; only one
+        -- that can be read is kept. closed: what the dead letter closed (DeadLetterEffect), of that job, and of that batch of it.
+        -- work: of a register job that it closed, what it was, for a replay.
         CREATE TABLE dead(
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             queue TEXT NOT NULL,
             type TEXT NOT NULL,
             message TEXT NOT NULL,
             digest INTEGER NOT NULL,
-            app TEXT,
+            app TEXT NOT NULL,
+            number INTEGER NOT NULL,
             reason TEXT NOT NULL,
             body BLOB NOT NULL,
+            size INTEGER NOT NULL,
             at INTEGER NOT NULL,
             closed INTEGER NOT NULL DEFAULT 0,
             job BLOB,
@@ -372,10 +378,11 @@ enum Schema {
             page INTEGER,
             attempt INTEGER,
             work TEXT,
-            UNIQUE (queue, type, message, digest)
+            UNIQUE (queue, type, message, digest),
+            UNIQUE (app, number)
         ) STRICT;
-        -- What names no app that is declared is the default app's to see.
-        CREATE INDEX dead_app ON dead(coalesce(app, 'default'), id);
+        -- The last number of each app's, which is never used again.
+        CREATE TABLE dead_number(app TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT, WITHOUT ROWID;
         CREATE INDEX dead_job ON dead(job) WHERE job IS NOT NULL;
         CREATE INDEX dead_work ON dead(at) WHERE work IS NOT NULL;
         """

@@ -11,18 +11,26 @@ extension SQLiteStore {
         let text = try StoredJSON.text(result)
         try await self.write { context in
             let body = try context.database.isEmptied(message.body) ? [] : message.keptBody
+            let app = try context.database.owner(of: message).owner
+            let last = try context.database.first("SELECT last FROM dead_number WHERE app = ?", [app]) {
+                $0[0] as Int64
+            }
+            let number = (last ?? 0) + 1
             let isNew = try context.database.change(
                 """
-                INSERT INTO dead(queue, type, message, digest, app, reason, body, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT DO NOTHING
+                INSERT INTO dead(queue, type, message, digest, app, number, reason, body, size, at)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
                 """,
                 [
-                    message.queue, message.type, message.messageID, message.digest,
-                    try context.database.owner(of: message)?.name, message.reason, Data(body),
-                    context.wall.milliseconds,
+                    message.queue, message.type, message.messageID, message.digest, app, number, message.reason,
+                    Data(body), message.body.count, context.wall.milliseconds,
                 ]
             )
             guard isNew > 0 else { return }
+            try context.database.run(
+                "INSERT INTO dead_number VALUES (?, ?) ON CONFLICT (app) DO UPDATE SET last = excluded.last",
+                [app, number]
+            )
             let letter = context.database.lastInsertedRowID
             let closed = try context.close(message, letter: letter, result: result, text: text)
             try context.database.run(

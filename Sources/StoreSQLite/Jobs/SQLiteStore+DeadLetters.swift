@@ -5,36 +5,38 @@ package import Store
 import StoreKit
 
 extension SQLiteStore: DeadLetterStore {
-    package func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {
-        let before = try ListCursor.decode(cursor) ?? .max
+    package func deadLetters(app: AppID?, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {
+        let before = try self.cursors.open(cursor, .deadLetters, of: app) ?? .max
         let limit = min(max(1, limit), 1000)
-        let now = self.clock.now
+        let (now, cursors) = (self.clock.now, self.cursors)
         return try await self.read { database in
             let rows = try database.all(
-                """
-                SELECT \(DeadLetterRow.columns) FROM dead WHERE coalesce(app, 'default') = ? AND id < ?
-                ORDER BY id DESC LIMIT ?
-                """,
-                [app.name, before, limit + 1],
+                "SELECT \(DeadLetterRow.columns) FROM dead WHERE app = ? AND number < ? ORDER BY number DESC LIMIT ?",
+                [app.owner, before, limit + 1],
                 read: DeadLetterRow.init
             )
-            return try Page(rows, limit: limit, number: \.id) { try $0.letter(in: database, at: now) }
+            return try Page(
+                rows,
+                limit: limit,
+                cursor: { cursors.seal($0.number, .deadLetters, of: app) },
+                item: { try $0.letter(in: database, at: now) }
+            )
         }
     }
 
-    package func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])? {
+    package func deadLetter(_ number: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])? {
         let now = self.clock.now
         return try await self.read { database in
-            guard let row = try database.deadLetterRow(id, app: app) else { return nil }
-            let body = try database.first("SELECT body FROM dead WHERE id = ?", [id]) { [UInt8]($0[0] as Data) }
+            guard let row = try database.deadLetterRow(number, app: app) else { return nil }
+            let body = try database.first("SELECT body FROM dead WHERE id = ?", [row.id]) { [UInt8]($0[0] as Data) }
             return (try row.letter(in: database, at: now), body ?? [])
         }
     }
 
-    package func replay(deadLetter id: Int64, app: AppID) async throws -> Replay? {
+    package func replay(deadLetter number: Int64, app: AppID) async throws -> Replay? {
         let now = self.clock.now
         let seen = try await self.read { database in
-            try database.deadLetterRow(id, app: app)?.target(in: database, at: now)
+            try database.deadLetterRow(number, app: app)?.target(in: database, at: now)
         }
         let found: ReplayList
         switch seen {
@@ -45,7 +47,7 @@ extension SQLiteStore: DeadLetterStore {
         case .batch(let batch): found = try await self.list(of: batch)
         }
         return try await self.write { context in
-            guard let row = try context.database.deadLetterRow(id, app: app) else { return nil }
+            guard let row = try context.database.deadLetterRow(number, app: app) else { return nil }
             let replay: Replay
             switch try row.target(in: context.database, at: context.now) {
             case .nothing(let reason): return .refused(reason)
@@ -53,23 +55,25 @@ extension SQLiteStore: DeadLetterStore {
                 try context.replay(batch, list: found)
                 replay = .begun(job: batch.job, devices: found.devices.count)
             case .job(let job, let sequence, .register):
-                guard try !context.isForRemovedUser(sequence, letter: id) else { return .refused(UserRemoval.words) }
-                try context.replay(register: sequence, letter: id)
+                guard try !context.isForRemovedUser(sequence, letter: row.id) else {
+                    return .refused(UserRemoval.words)
+                }
+                try context.replay(register: sequence, letter: row.id)
                 replay = .begun(job: job, devices: nil)
             case .job(let job, let sequence, .send):
                 try context.replay(send: sequence)
                 replay = .begun(job: job, devices: nil)
             }
-            try context.database.run("DELETE FROM dead WHERE id = ?", [id])
+            try context.database.run("DELETE FROM dead WHERE id = ?", [row.id])
             return replay
         }
     }
 
-    package func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter? {
+    package func discard(deadLetter number: Int64, app: AppID?) async throws -> DeadLetter? {
         try await self.write { context in
-            guard let row = try context.database.deadLetterRow(id, app: app) else { return nil }
+            guard let row = try context.database.deadLetterRow(number, app: app) else { return nil }
             let letter = try row.letter(in: context.database, at: context.now)
-            try context.database.run("DELETE FROM dead WHERE id = ?", [id])
+            try context.database.run("DELETE FROM dead WHERE id = ?", [row.id])
             return letter
         }
     }
@@ -112,6 +116,11 @@ extension SQLiteStore: DeadLetterStore {
     }
 }
 
+extension AppID? {
+    /// Whose a dead letter is, in the table `dead`.
+    var owner: String { self?.name ?? "" }
+}
+
 /// The devices of the next attempt of a dead batch.
 private struct ReplayList {
     var devices: [RetryDevice] = []
@@ -146,10 +155,11 @@ private enum DeadLetterTarget {
 /// A row of the table `dead`, without the body.
 private struct DeadLetterRow {
     static let columns = """
-        id, queue, type, message, app, reason, length(body), at, closed, work IS NOT NULL, job, pns, page, attempt
+        id, queue, type, message, app, reason, size, at, closed, work IS NOT NULL, job, pns, page, attempt, number
         """
 
     let id: Int64
+    let number: Int64
     let queue: String
     let type: String
     let message: String
@@ -167,10 +177,12 @@ private struct DeadLetterRow {
 
     init(_ row: Row) throws {
         self.id = row[0]
+        self.number = row[14]
         self.queue = row[1]
         self.type = row[2]
         self.message = row[3]
-        self.app = try (row[4] as String?).map { try AppID(stored: $0) }
+        let app: String = row[4]
+        self.app = app.isEmpty ? nil : try AppID(stored: app)
         self.reason = row[5]
         self.size = row[6]
         self.at = Timestamp(milliseconds: row[7])
@@ -191,7 +203,7 @@ private struct DeadLetterRow {
         var blockedReason: String?
         if case .nothing(let reason) = try self.target(in: database, at: now) { blockedReason = reason }
         return DeadLetter(
-            id: self.id,
+            id: self.number,
             app: self.app,
             queue: self.queue,
             type: self.type,
@@ -260,10 +272,10 @@ private struct DeadLetterJob {
 }
 
 extension Database {
-    fileprivate func deadLetterRow(_ id: Int64, app: AppID) throws -> DeadLetterRow? {
+    fileprivate func deadLetterRow(_ number: Int64, app: AppID?) throws -> DeadLetterRow? {
         try self.first(
-            "SELECT \(DeadLetterRow.columns) FROM dead WHERE id = ? AND coalesce(app, 'default') = ?",
-            [id, app.name],
+            "SELECT \(DeadLetterRow.columns) FROM dead WHERE app = ? AND number = ?",
+            [app.owner, number],
             read: DeadLetterRow.init
         )
     }

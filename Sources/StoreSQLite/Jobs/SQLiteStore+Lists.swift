@@ -6,8 +6,8 @@ import StoreKit
 extension SQLiteStore {
     /// See ``JobStore/jobs(_:)``.
     package func jobs(_ query: JobQuery) async throws -> Page<Job> {
-        let before = try ListCursor.decode(query.cursor) ?? .max
-        let clock = self.clock
+        let before = try self.cursors.open(query.cursor, .jobs, of: query.app) ?? .max
+        let (clock, cursors) = (self.clock, self.cursors)
         return try await self.read { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
@@ -33,7 +33,7 @@ extension SQLiteStore {
             let next = isCut ? page.last?.sequence : end
             return Page(
                 items: try page.map { try $0.job(in: database, clock: clock) },
-                cursor: next.map { ListCursor.encode($0) }
+                cursor: next.map { cursors.seal($0, .jobs, of: query.app) }
             )
         }
     }
@@ -43,7 +43,8 @@ extension SQLiteStore {
 
     /// See ``JobStore/deliveries(_:)``.
     package func deliveries(_ query: DeliveryQuery) async throws -> Page<DeliveryRecord> {
-        let after = try ListCursor.decode(query.cursor) ?? 0
+        let after = try self.cursors.open(query.cursor, .deliveries, of: query.app) ?? 0
+        let cursors = self.cursors
         return try await self.read { database in
             guard let job = try database.jobRow(query.job, app: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
@@ -66,7 +67,7 @@ extension SQLiteStore {
                 """,
                 arguments + [limit + 1]
             ) { (id: $0[0] as Int64, record: try DeliveryRecord($0, job: query.job)) }
-            return Page(rows, limit: limit, number: \.id) { $0.record }
+            return Page(rows, limit: limit, cursor: { cursors.seal($0.id, .deliveries, of: query.app) }, item: \.record)
         }
     }
 }

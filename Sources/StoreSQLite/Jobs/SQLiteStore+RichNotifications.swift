@@ -49,7 +49,8 @@ enum KeptNotification {
 extension SQLiteStore {
     /// See ``ContentStore/richNotifications(_:)``.
     package func richNotifications(_ query: RichNotificationQuery) async throws -> Page<RichNotification> {
-        let before = try ListCursor.decode(query.cursor) ?? .max
+        let before = try self.cursors.open(query.cursor, .notifications, of: query.app) ?? .max
+        let cursors = self.cursors
         return try await self.read { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
@@ -80,7 +81,12 @@ extension SQLiteStore {
                 "SELECT \(KeptNotification.columns) FROM rich WHERE \(conditions) ORDER BY number DESC LIMIT ?",
                 arguments + [limit + 1]
             ) { (number: $0[0] as Int64, notification: try RichNotification($0)) }
-            return Page(rows, limit: limit, number: \.number) { $0.notification }
+            return Page(
+                rows,
+                limit: limit,
+                cursor: { cursors.seal($0.number, .notifications, of: query.app) },
+                item: \.notification
+            )
         }
     }
 

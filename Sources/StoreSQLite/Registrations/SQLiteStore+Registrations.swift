@@ -65,8 +65,8 @@ extension SQLiteStore: RegistrationStore {
     }
 
     package func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {
-        let after = try ListCursor.decode(query.cursor) ?? 0
-        let mask = self.configuration.digestMask
+        let after = try self.cursors.open(query.cursor, .registrations, of: query.app) ?? 0
+        let (mask, cursors) = (self.configuration.digestMask, self.cursors)
         return try await self.read { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
@@ -87,7 +87,12 @@ extension SQLiteStore: RegistrationStore {
                 arguments + [limit + 1],
                 read: RegistrationRow.init
             )
-            return try Page(rows, limit: limit, number: \.row) { try $0.registration(in: database) }
+            return try Page(
+                rows,
+                limit: limit,
+                cursor: { cursors.seal($0.row, .registrations, of: query.app) },
+                item: { try $0.registration(in: database) }
+            )
         }
     }
 

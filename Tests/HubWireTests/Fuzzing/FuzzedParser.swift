@@ -141,7 +141,7 @@ enum FuzzedParser: String, CaseIterable, Sendable {
     }
 
     private static func checkLegacy(_ input: [UInt8]) throws -> Bool {
-        guard let payload = try? JSONReader.read(input), let message = try? LegacyFCM.message(of: payload) else {
+        guard let payload = try? JSONReader.read(input), let message = try? LegacyFCM.translate(payload).message else {
             return false
         }
         try self.holdSize(message.bytes, of: input)

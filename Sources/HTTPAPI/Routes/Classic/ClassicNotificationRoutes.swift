@@ -110,9 +110,11 @@ extension ClassicNotificationRoutes {
         let user = try caller.requireUser()
         let wanted = try RichBody(request)
         if let content = wanted.content {
-            let found = try await self.context.store.content(content, app: request.app)
-            let isDefault = content == request.spec.richDefault.content
-            guard let found, isDefault || found.owner == nil || found.owner == user || caller.role == .operator else {
+            let found =
+                content == request.spec.richDefault.content
+                ? try await self.context.store.content(content, app: request.app)
+                : try await ContentRoutes.readable(content, by: caller, within: self.context)
+            guard found != nil else {
                 throw Problem(
                     .notFound,
                     "no such content",

@@ -97,5 +97,4 @@ struct PageRoutes: Sendable {
 extension HTTPField.Name {
     fileprivate static let referrerPolicy = HTTPField.Name.known("Referrer-Policy")
     fileprivate static let openerPolicy = HTTPField.Name.known("Cross-Origin-Opener-Policy")
-    fileprivate static let resourcePolicy = HTTPField.Name.known("Cross-Origin-Resource-Policy")
 }

@@ -54,12 +54,10 @@ struct WebPushRules: Sendable {
             return Rejection(400, "BadTtl")
         }
         if let urgency = request["urgency"], !Self.urgencies.contains(urgency) { return Rejection(400, "BadUrgency") }
+        // As strict as Apple, which decodes it as base64url.
         if let topic = request["topic"] {
             let isTopic =
-                (1...32).contains(topic.utf8.count)
-                && topic.utf8.allSatisfy {
-                    FormCoding.isAlphanumeric($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
-                }
+                (1...32).contains(topic.utf8.count) && Base64URL.decode(topic).map { Base64URL.encode($0) } == topic
             if !isTopic { return Rejection(400, "BadWebPushTopic") }
         }
         return nil
