@@ -63,7 +63,9 @@ package struct AudienceReader<Source: RowSource> {
         var page = AudiencePage(scannedThrough: 0)
         var rest = rows.sorted()[...]
         while let base = rest.first, base <= self.through {
-            let group = rest.prefix { $0 - base < Int64(self.limits.windows.upperBound) && $0 <= self.through }
+            let group = rest.prefix {
+                $0.clampedSubtracting(base) < Int64(self.limits.windows.upperBound) && $0 <= self.through
+            }
             rest = rest.dropFirst(group.count)
             var wanted = RowSet(capacity: self.limits.windows.upperBound)
             for row in group { wanted.insert(Int(row - base)) }
@@ -86,7 +88,7 @@ package struct AudienceReader<Source: RowSource> {
         guard after < self.through else { return nil }
         let base = self.lowerBound(from: after + 1)
         guard base <= self.through else { return Window(base: after + 1, end: self.through, rows: RowSet(capacity: 0)) }
-        let count = Int(min(Int64(size), self.through - base + 1))
+        let count = Int(min(Int64(size), self.through.clampedSubtracting(base).clampedAdding(1)))
         let before = self.cost
         let rows = try self.matches(within: RowSet(all: count), base: base, count: count)
         let spent = self.cost - before
