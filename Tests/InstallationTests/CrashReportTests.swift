@@ -18,7 +18,7 @@ import Testing
     }
 
     /// A program that waits for a password is made to crash; with the second setting it prints what it would without us.
-    @Test(arguments: [("symbolicate=off", false), ("symbolicate=off,registers=all", true)])
+    @Test(arguments: [("symbolicate=off", false), ("symbolicate=off,registers=crashed", true)])
     func aCrashPrintsNoMemory(_ settings: String, _ isMemoryPrinted: Bool) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-crash-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -43,8 +43,8 @@ import Testing
         program.waitUntilExit()
         let said = try String(contentsOf: output, encoding: .utf8)
         #expect(said.contains("crashed"), "\(said)")
-        #expect(said.contains("Registers:") == isMemoryPrinted, "\(said)")
-        #expect(!isMemoryPrinted || said.contains("rsp 0x") || said.contains("sp 0x"), "\(said)")
+        // A register, and the sixteen bytes that it points to.
+        #expect(said.contains(/ (?:[0-9a-f]{2} ){16}/) == isMemoryPrinted, "\(said)")
     }
 
     private static func proc(_ pid: Int32, _ file: String) throws -> String {
