@@ -197,7 +197,7 @@ let package = Package(
             dependencies: [
                 "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics", "PushServices",
                 "FaultInjection",
-                lifecycle,
+                crypto, lifecycle,
                 logging, metrics, nioConcurrency,
             ]
         ),
@@ -269,7 +269,10 @@ let package = Package(
         .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
         .testTarget(name: "PayloadsTests", dependencies: ["MessageSamples", "Payloads", "PushModel"]),
         .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
-        .testTarget(name: "HubWireTests", dependencies: ["HubWire", "Payloads", "PushModel", "StoreKit", "WorkCost"]),
+        .testTarget(
+            name: "HubWireTests",
+            dependencies: ["HubWire", "Payloads", "PushModel", "SeededRandom", "StoreKit", "WorkCost"]
+        ),
         .testTarget(
             name: "HubAzureTests",
             dependencies: [
@@ -310,6 +313,7 @@ let package = Package(
         // What reading an input costs.
         .target(name: "WorkCost", path: "Tests/WorkCost"),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
+        .target(name: "SeededRandom", path: "Tests/SeededRandom"),
         .target(name: "RawHTTP", dependencies: [nioCore, nioHTTP1, nioPosix, nioSSL], path: "Tests/RawHTTP"),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
@@ -317,13 +321,13 @@ let package = Package(
         // What any driver of the store must do: its suites run in the tests of whichever driver links them.
         .target(
             name: "StoreContract",
-            dependencies: ["Store", "PushModel", nioConcurrency],
+            dependencies: ["SeededRandom", "Store", "PushModel", nioConcurrency],
             path: "Tests/StoreContract"
         ),
         .testTarget(
             name: "StoreSQLiteTests",
             dependencies: [
-                "StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, nioConcurrency,
+                "SeededRandom", "StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, nioConcurrency,
             ]
         ),
         .testTarget(
@@ -337,7 +341,9 @@ let package = Package(
             name: "PipelineTests",
             dependencies: [
                 "Pipeline", "Outbox", "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushServices",
-                "PushlineSimulator", "PushModel", lifecycle, logging, nioConcurrency,
+                "BrokerRabbitMQ", "CRabbitMQ", "Payloads", "PushlineSimulator", "PushModel", "SeededRandom", lifecycle,
+                logging,
+                nioConcurrency,
             ]
         ),
         .testTarget(

@@ -197,7 +197,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         guard let run = self.slots[slot].run, self.slots[slot].stream == stream else { return }
         if unsafe name.first == UInt8(ascii: ":") {
             // A block of informational headers (1xx) may come first.
-            self.slots[slot].status = unsafe value.reduce(0) { $0 * 10 + Int($1) - 48 }
+            self.slots[slot].status = unsafe value.prefix(3).reduce(0) { $0 * 10 + Int($1) - 48 }
             return
         }
         guard !(200..<300).contains(self.slots[slot].status),

@@ -34,7 +34,9 @@ enum KeepUntil {
 
     /// What a header says that has seconds since 1970, of which 0 means now or never.
     static func moment(_ name: String) -> @Sendable (NativePayload, Timestamp) -> Timestamp? {
-        { form, _ in form.header(name).flatMap(Int64.init).map { Timestamp(milliseconds: $0 * 1000) } }
+        { form, _ in
+            form.header(name).flatMap(Int64.init).map { Timestamp(milliseconds: $0.clampedMultiplied(by: 1000)) }
+        }
     }
 
     private static let ttl = Array("\"ttl\"".utf8)
@@ -48,6 +50,6 @@ enum KeepUntil {
             case .string(let text)? = android.first(where: { $0.name == "ttl" })?.value,
             let seconds = Double(text.dropLast())
         else { return nil }
-        return Self.end(of: .milliseconds(Int64((seconds * 1000).rounded(.up))), from: begins)
+        return Self.end(of: .milliseconds(Int64(clamping: (seconds * 1000).rounded(.up))), from: begins)
     }
 }

@@ -8,6 +8,8 @@ package import Store
 /// Sends messages that no worker can process to the dead queue.
 struct DeadLetterPublisher: Sendable {
     let broker: any MessageBroker
+    /// Where to; those that end the consumer of the dead queue are parked.
+    var queue = QueueName.dead
 
     /// Returns when the dead queue has the message, so that it may be acknowledged.
     ///
@@ -17,7 +19,8 @@ struct DeadLetterPublisher: Sendable {
     ///   - reason: Why it is dead.
     /// - Throws: `CancellationError` when the task is cancelled before the broker took it.
     func publish(_ delivery: Delivery, from queue: String, reason: String) async throws {
-        let message = OutgoingMessage(deadLetter: delivery, from: queue, reason: reason)
+        var message = OutgoingMessage(deadLetter: delivery, from: queue, reason: reason)
+        message.routingKey = self.queue
         while await self.broker.publish([message], deadline: .seconds(10)) != [.published] {
             try await Task.sleep(for: .seconds(1))
         }
@@ -32,15 +35,15 @@ struct DeadLetterPublisher: Sendable {
 
 /// Moves messages from the dead queue into the store's table (rule 6): commits, then acknowledges.
 package struct DeadLetterConsumer: Service {
-    private let store: any DeadLetterStore
+    private let store: any DeadLetterStore & SuspectStore
     private let broker: any MessageBroker
     private let logger: Logger
 
     /// - Parameters:
-    ///   - store: The store of dead letters.
+    ///   - store: The store of dead letters, and of suspects.
     ///   - broker: The broker.
     ///   - logger: Logs each dead letter.
-    package init(store: any DeadLetterStore, broker: any MessageBroker, logger: Logger) {
+    package init(store: any DeadLetterStore & SuspectStore, broker: any MessageBroker, logger: Logger) {
         self.store = store
         self.broker = broker
         self.logger = logger
@@ -54,22 +57,22 @@ package struct DeadLetterConsumer: Service {
             prefetch: 8,
             limiter: FairLimiter(permits: 4),
             logger: self.logger,
-            handle: { delivery, subscription in try await self.keep(delivery, subscription) },
+            suspects: Suspects(store: self.store, queue: QueueName.dead, logger: self.logger),
+            // The row is its message's, which is counted for its workers.
+            count: { delivery, _ in delivery.deliveryCount >= FairLimiter.exclusiveRedeliveries },
+            handle: { delivery, subscription, _ in try await self.keep(delivery, subscription) },
+            inspect: { _ = IncomingDeadLetter($0) },
+            condemn: { delivery, reason in
+                try await DeadLetterPublisher(broker: self.broker, queue: QueueName.parking)
+                    .publish(delivery, from: QueueName.dead, reason: reason)
+            },
             keepsFailures: true
         )
         try await consumer.run()
     }
 
     private func keep(_ delivery: Delivery, _ subscription: any Subscription) async throws {
-        let headers = delivery.properties.headers
-        let message = IncomingDeadLetter(
-            queue: headers[MessageProperties.queueHeader] ?? delivery.firstDeathQueue ?? "unknown",
-            type: delivery.properties.type,
-            messageID: delivery.properties.messageID,
-            app: headers[MessageProperties.appHeader].flatMap { try? AppID($0) },
-            reason: headers[MessageProperties.reasonHeader] ?? "the broker's delivery limit was reached",
-            body: delivery.body
-        )
+        let message = IncomingDeadLetter(delivery)
         try await StoreRetry(logger: self.logger).run { try await self.store.deadLetter(message) }
         CrashPoint.deadStored.reach()
         self.logger.error(
@@ -79,5 +82,20 @@ package struct DeadLetterConsumer: Service {
             ]
         )
         await subscription.acknowledge([delivery])
+    }
+}
+
+extension IncomingDeadLetter {
+    /// What is kept of a message of the dead queue.
+    init(_ delivery: Delivery) {
+        let headers = delivery.properties.headers
+        self.init(
+            queue: headers[MessageProperties.queueHeader] ?? delivery.firstDeathQueue ?? "unknown",
+            type: delivery.properties.type,
+            messageID: delivery.properties.messageID,
+            app: headers[MessageProperties.appHeader].flatMap { try? AppID($0) },
+            reason: headers[MessageProperties.reasonHeader] ?? "the broker's delivery limit was reached",
+            body: delivery.body
+        )
     }
 }

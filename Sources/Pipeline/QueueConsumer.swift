@@ -10,6 +10,8 @@ extension Delivery {
 
 /// Reads one queue and works on its messages side by side, as many as a limiter admits.
 ///
+/// A message that came before is counted before anything of it is read, and from its third delivery on alone (rule 5).
+///
 /// When the process drains it takes no more messages, returns those not begun, and finishes the others.
 struct QueueConsumer: Sendable {
     let broker: any MessageBroker
@@ -19,8 +21,18 @@ struct QueueConsumer: Sendable {
     let prefetch: Int
     let limiter: FairLimiter
     let logger: Logger
-    /// Works on one message, and acknowledges it when it is done with.
-    let handle: @Sendable (Delivery, any Subscription) async throws -> Void
+    let suspects: Suspects
+    /// Counts a message that came before.
+    ///
+    /// It reads nothing but the message's number. Its result is whether it came repeatedly, or nil when it is done with and
+    /// acknowledged.
+    let count: @Sendable (Delivery, any Subscription) async throws -> Bool?
+    /// Works on one message, and acknowledges it when it is done with; told whether it came repeatedly.
+    let handle: @Sendable (Delivery, any Subscription, Bool) async throws -> Void
+    /// Reads what work on a message reads of it, to no end but to survive it.
+    var inspect: @Sendable (Delivery) -> Void = { _ = $0.app }
+    /// Takes a message that ends its workers, with the reason.
+    var condemn: @Sendable (Delivery, String) async throws -> Void
     /// How many of the limiter's permits a message costs.
     var cost: @Sendable (Delivery) -> Int = { _ in 1 }
     /// The app of a message, if apps share the limiter.
@@ -89,7 +101,36 @@ struct QueueConsumer: Sendable {
         }
     }
 
+    /// Counts a message that came before.
+    ///
+    /// - Returns: Whether it came repeatedly; nil when it is done with, or will come again.
+    private func counted(_ delivery: Delivery, _ subscription: any Subscription) async throws -> Bool? {
+        guard delivery.deliveryCount > 0 else { return false }
+        guard delivery.deliveryCount >= FairLimiter.exclusiveRedeliveries else {
+            return try await self.count(delivery, subscription)
+        }
+        // Its cost and its app are not known, for nothing of it is read yet.
+        let permit =
+            self.isolatesRedeliveries
+            ? try await self.limiter.acquire(self.priority, redeliveries: delivery.deliveryCount) : nil
+        defer { if let permit { self.limiter.release(permit) } }
+        guard !Task.isShuttingDownGracefully, subscription.isCurrent(delivery) else { return nil }
+        return try await self.suspects.examine(
+            delivery,
+            condemn: { reason in
+                try await self.condemn(delivery, reason)
+                await subscription.acknowledge([delivery])
+            },
+            look: {
+                guard let isRepeated = try await self.count(delivery, subscription) else { return nil }
+                self.inspect(delivery)
+                return isRepeated
+            }
+        )
+    }
+
     private func work(on delivery: Delivery, _ subscription: any Subscription) async throws {
+        guard let isRepeated = try await self.counted(delivery, subscription) else { return }
         while true {
             do {
                 if self.isBlocked(delivery) { throw FairLimiter.Rejection() }
@@ -105,7 +146,7 @@ struct QueueConsumer: Sendable {
                 guard !Task.isShuttingDownGracefully, subscription.isCurrent(delivery) else { return }
                 // It may have waited long for its permit.
                 if self.isBlocked(delivery) { throw FairLimiter.Rejection() }
-                return try await self.handle(delivery, subscription)
+                return try await self.handle(delivery, subscription, isRepeated)
             } catch is FairLimiter.Rejection {
                 // Another worker may be at its copy, and deferring would void that.
                 guard subscription.isCurrent(delivery) else { return }

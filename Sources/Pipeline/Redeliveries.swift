@@ -1,5 +1,6 @@
 import Broker
 import FaultInjection
+import Logging
 import PushModel
 import Store
 
@@ -40,6 +41,54 @@ struct Redeliveries {
         if members > 1, isRepeated { return .split }
         guard count <= Self.limit else { return .dead(reason: "redelivered \(count) times, never completed") }
         return .work(isRepeated: isRepeated)
+    }
+
+    /// Counts a redelivery, and does what is to be done with the message where that is not to work on it.
+    ///
+    /// - Parameters:
+    ///   - delivery: The message, of which nothing is read but its number.
+    ///   - subscription: Where it came from; told when it is done with.
+    ///   - deadLetters: Takes what is dead.
+    ///   - queue: The queue that it came from.
+    ///   - seen: As of ``count(_:seen:)``.
+    /// - Returns: Whether it came repeatedly; nil when it is done with.
+    /// - Throws: `StoreError`, as ``StoreRetry`` does.
+    func settle(
+        _ delivery: Delivery,
+        _ subscription: any Subscription,
+        _ deadLetters: DeadLetterPublisher,
+        from queue: String,
+        seen: Int = 0
+    ) async throws -> Bool? {
+        if let id = MessageID(delivery.properties.messageID) {
+            switch try await self.count(id, seen: seen) {
+            case .work(let isRepeated): return isRepeated
+            case .gone: break
+            case .split: try await self.split(id, delivery, deadLetters, from: queue)
+            case .dead(let reason): try await deadLetters.publish(delivery, from: queue, reason: reason)
+            }
+        } else {
+            try await deadLetters.publishUnnamed(delivery, from: queue)
+        }
+        await subscription.acknowledge([delivery])
+        return nil
+    }
+
+    /// Gives every member of a message a message of its own; where the store cannot do it, the message is dead.
+    func split(
+        _ message: MessageID,
+        _ delivery: Delivery,
+        _ deadLetters: DeadLetterPublisher,
+        from queue: String
+    ) async throws {
+        self.retry.logger.warning(
+            "A message was redelivered repeatedly, or fails; its members are split and go one by one",
+            metadata: ["queue": "\(queue)"]
+        )
+        do { try await self.split(message) } catch let error as StoreError where error.code != .unavailable {
+            let reason = "the store cannot split it: \(error.message)"
+            try await deadLetters.publish(delivery, from: queue, reason: reason)
+        }
     }
 
     /// Gives every member of a message a message of its own.

@@ -32,6 +32,7 @@ package struct PushlineCommand: AsyncParsableCommand {
 
     /// Runs the command that the arguments name, and ends the process with its exit code.
     package static func start() async -> Never {
+        CrashReports.leaveOutMemory()
         do {
             var command = try Self.parseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {

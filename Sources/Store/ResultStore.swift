@@ -4,4 +4,4 @@
 /// (rule 8). Methods throw ``StoreError``.
 package typealias ResultStore = AccountStore & AppStore & ContentStore & DeadLetterStore
     & FanOutStore & HousekeepingStore & HubCallStore & HubRuleStore & JobStore & OutboxStore & OutcomeSink & PauseStore
-    & RegistrationStore & SessionStore & StoreHealth
+    & RegistrationStore & SessionStore & StoreHealth & SuspectStore

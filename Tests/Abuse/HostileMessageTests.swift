@@ -13,6 +13,8 @@ enum HostileMessage: String, CaseIterable {
     case largeHeaders
     /// Properties that grow when they are read as text.
     case propertiesThatAreNoText
+    /// Numbers that are reckoned with.
+    case numbersAtTheirEnd
 
     var message: RawAMQP.Message {
         var message = RawAMQP.Message()
@@ -28,6 +30,9 @@ enum HostileMessage: String, CaseIterable {
             let octets = [UInt8](repeating: 0xFF, count: 255)
             (message.type, message.messageID, message.contentType) = (octets, octets, octets)
             message.headers = RawAMQP.text("app", octets) + RawAMQP.text("traceparent", octets)
+        case .numbersAtTheirEnd:
+            let number = Array("9223372036854775807".utf8)
+            message.headers = RawAMQP.text("devices", number) + RawAMQP.text("x-delivery-count", number)
         }
         return message
     }

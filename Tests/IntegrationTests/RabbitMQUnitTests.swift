@@ -70,6 +70,33 @@ import Testing
         keeper.cancel()
     }
 
+    /// What a message counts for that comes for the first time its publisher may have written.
+    @Test(arguments: [(false, 9, 0), (false, nil, 0), (true, nil, 1), (true, 9, 9), (true, -9, 1), (true, 0, 1)])
+    func onlyARedeliveryHasACount(isRedelivered: Bool, header: Int?, count: Int) throws {
+        var assembly = DeliveryAssembly(tag: 1, isRedelivered: isRedelivered)
+        var head = MessageHeader(bodySize: 0)
+        head.deliveryCount = header
+        assembly.begin(head)
+        #expect(try #require(assembly.delivery(generation: 1)).deliveryCount == count)
+    }
+
+    /// RabbitMQ takes messages of 128 MB, and a process has a thousand at hand.
+    @Test(arguments: [0, 1, 1000]) func ofALargeBodyTheBeginningIsKept(beyond: Int) throws {
+        let size = DeliveryAssembly.maximumBody + beyond
+        var assembly = DeliveryAssembly(tag: 1, isRedelivered: false)
+        assembly.begin(MessageHeader(bodySize: UInt64(size)))
+        var left = size
+        while left > 0 {
+            #expect(assembly.delivery(generation: 1) == nil)
+            let piece = min(left, 1 << 20)
+            assembly.append([UInt8](repeating: 7, count: piece))
+            left -= piece
+        }
+        let delivery = try #require(assembly.delivery(generation: 1))
+        let kept = beyond == 0 ? size : DeliveryAssembly.keptOfLarger
+        #expect(delivery.body == [UInt8](repeating: 7, count: kept))
+    }
+
     @Test func singleAndMultipleConfirmsAreApplied() {
         var window = ConfirmWindow<String>()
         for entry in ["a", "b", "c", "d", "e"] { window.append(entry) }

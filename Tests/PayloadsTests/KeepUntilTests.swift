@@ -49,6 +49,22 @@ import Testing
         #expect(try Self.keepUntil(form) == Timestamp(milliseconds: end))
     }
 
+    /// A form that was checked before it was stored; but a row is read as it is.
+    @Test(
+        arguments: [PushService.apns, .fcm, .wns, .web],
+        ["9223372036854775807", "-9223372036854775808", "1e300", "inf", "nan"]
+    )
+    func noNumberEndsAnybody(_ pns: PushService, _ number: String) throws {
+        let headers = ["apns-expiration", "X-WNS-TTL", "TTL"].map { NativePayload.Header($0, number) }
+        let kind = try #require(pns.descriptor.kinds.first)
+        let body = Array(#"{"android":{"ttl":"\#(number)s"}}"#.utf8)
+        let payload = NativePayload(kind: kind, headers: headers, body: body)
+        let end = try #require(ServiceFormat.of(pns)).form.keepUntil(payload, Self.begins)
+        // Whoever asks how long that is.
+        _ = end.map { Self.begins.duration(to: $0) }
+        _ = PushHeaders(payload, priority: .normal, keepUntil: end, collapse: nil).web()
+    }
+
     @Test func whereItSaysNothingTheSendDoes() throws {
         let forms = [
             try Self.read(.apns, try Self.json(#"{"aps":{}}"#), [("apns-priority", "5")]),

@@ -3,7 +3,7 @@ import Store
 import StoreSQLite
 
 /// A store in which a copy of a batch is recorded by another worker just before its redelivery is counted.
-struct ClosingStore: OutboxStore, OutcomeSink, PauseStore {
+struct ClosingStore: OutboxStore, OutcomeSink, PauseStore, SuspectStore {
     let base: SQLiteStore
     let batch: BatchKey
 
@@ -25,6 +25,10 @@ struct ClosingStore: OutboxStore, OutcomeSink, PauseStore {
     func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool {
         try await self.base.defer(message, epoch: epoch, deferral)
     }
+
+    func suspect(_ fingerprint: [UInt8]) async throws -> Bool { try await self.base.suspect(fingerprint) }
+
+    func clear(suspect fingerprint: [UInt8]) async throws { try await self.base.clear(suspect: fingerprint) }
 
     func split(_ message: MessageID) async throws { try await self.base.split(message) }
 

@@ -20,11 +20,17 @@ extension PipelineLoadTests {
             let simulator: Simulator
 
             /// Publishes a message of these batches, which are open in it unless it is said otherwise.
-            func publish(_ number: Int64, _ batches: [DeliverBatch], isOpen: Bool = true) async {
+            func publish(
+                _ number: Int64,
+                _ batches: [DeliverBatch],
+                isOpen: Bool = true,
+                headers: [String: String] = [:]
+            ) async {
                 let id = MessageID(number: number)
                 if isOpen { self.store.with { $0.open[id] = batches.map(\.key) } }
                 let row = OutboxMessage(id: id, app: .default, queue: .deliver(.apns), priority: .normal)
-                let message = OutgoingMessage(DeliveryMessage(batches: batches), as: row)
+                var message = OutgoingMessage(DeliveryMessage(batches: batches), as: row)
+                message.properties.headers.merge(headers) { $1 }
                 #expect(await self.broker.publish([message], deadline: .seconds(1)) == [.published])
             }
 
@@ -111,6 +117,33 @@ extension PipelineLoadTests {
         }
 
         private static func batches(_ count: Int) -> [DeliverBatch] { (1...count).map { self.batch($0) } }
+
+        /// Whoever may publish to the broker writes there what they like.
+        @Test(arguments: [
+            "9223372036854775807", "-9223372036854775808", "9223372036854775808", "-1", "0", "", "x", "1e9",
+        ])
+        func aHeaderOfDevicesEndsNobody(devices: String) async throws {
+            try await Self.with { site in
+                await site.publish(1, Self.batches(2), headers: [MessageProperties.devicesHeader: devices])
+                try await site.work()
+                #expect(site.simulator.received().count == 2)
+            }
+        }
+
+        @Test(arguments: PushService.inService) func aMessageCostsAtMostAllThereIs(pns: PushService) {
+            let configuration = DeliveryWorker.Configuration()
+            for devices in ["9223372036854775807", "-9223372036854775808", "-1", "x", "12"] {
+                let properties = MessageProperties(
+                    type: "deliver",
+                    messageID: "1",
+                    contentType: "x",
+                    headers: [MessageProperties.devicesHeader: devices]
+                )
+                let delivery = Delivery(tag: 1, generation: 1, properties: properties, body: [], deliveryCount: 0)
+                let cost = configuration.cost(of: delivery, at: pns)
+                #expect((1...configuration.devices * pns.descriptor.weight).contains(cost))
+            }
+        }
 
         /// Beside other sends of its message.
         @Test func aDryRunIsCountedAndNotSent() async throws {

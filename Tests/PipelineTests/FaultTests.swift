@@ -261,7 +261,7 @@ private struct FaultyFanOut: SendFanOut {
 }
 
 /// A store that cannot make sense of a dead letter's batch.
-private final class RefusingStore: DeadLetterStore {
+private final class RefusingStore: DeadLetterStore, SuspectStore {
     private let count = NIOLockedValueBox(0)
 
     var refusals: Int { self.count.withLockedValue { $0 } }
@@ -280,4 +280,8 @@ private final class RefusingStore: DeadLetterStore {
     func replay(deadLetter number: Int64, app: AppID) async throws -> Replay? { nil }
 
     func discard(deadLetter number: Int64, app: AppID?) async throws -> DeadLetter? { nil }
+
+    func suspect(_ fingerprint: [UInt8]) async throws -> Bool { false }
+
+    func clear(suspect fingerprint: [UInt8]) async throws {}
 }

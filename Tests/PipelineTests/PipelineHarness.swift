@@ -127,7 +127,7 @@ struct PipelineHarness: Sendable {
         requestTimeout: Duration = .seconds(20),
         connectTimeout: Duration = .seconds(20),
         broker: InMemoryBroker? = nil,
-        store: (any OutboxStore & OutcomeSink & PauseStore)? = nil
+        store: (any OutboxStore & OutcomeSink & PauseStore & SuspectStore)? = nil
     ) -> (worker: DeliveryWorker, senders: SenderRegistry) {
         var configuration = configuration
         configuration.retry.base = .milliseconds(50)

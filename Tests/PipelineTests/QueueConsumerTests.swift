@@ -11,6 +11,7 @@ import Testing
     private static let queue = QueueName.work(.deliver(.apns), .normal)
 
     private let broker = InMemoryBroker()
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     /// The ids of those that were begun, or deferred, in that order.
     private let seen = NIOLockedValueBox<[String]>([])
 
@@ -35,8 +36,11 @@ import Testing
             priority: .normal,
             prefetch: 10,
             limiter: FairLimiter(permits: 1),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            handle: handle,
+            logger: self.logger,
+            suspects: Suspects(store: ScriptedOutbox(), queue: Self.queue, logger: self.logger),
+            count: { _, _ in false },
+            handle: { delivery, subscription, _ in try await handle(delivery, subscription) },
+            condemn: { _, _ in },
             isolatesRedeliveries: false
         )
     }

@@ -4,7 +4,7 @@ import PushModel
 import Store
 
 /// A store that writes down what a send worker asks of it, and answers as it was told to.
-final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
+final class RecordingStore: FanOutStore, OutboxStore, PauseStore, SuspectStore {
     struct State {
         var epoch = 0
         var claims = 0
@@ -17,6 +17,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         /// What is read makes no sense.
         var isCorrupt = false
         var calls: [String] = []
+        var suspects: Set<[UInt8]> = []
     }
 
     private let state = NIOLockedValueBox(State())
@@ -87,6 +88,12 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         let state = self.note("redelivered \(message)")
         return state.members > 0 ? (state.redeliveries, state.members) : nil
     }
+
+    func suspect(_ fingerprint: [UInt8]) async throws -> Bool {
+        self.state.withLockedValue { !$0.suspects.insert(fingerprint).inserted }
+    }
+
+    func clear(suspect fingerprint: [UInt8]) async throws { self.change { $0.suspects.remove(fingerprint) } }
 
     func split(_ message: MessageID) async throws { self.note("split \(message)") }
 

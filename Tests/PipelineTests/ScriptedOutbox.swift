@@ -3,11 +3,13 @@ import PushModel
 import Store
 
 /// A store that says of delivery messages what a test wants, and remembers what it was told.
-final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
+final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, SuspectStore, AppStore {
     struct State {
         var spec = AppSpec()
         /// The open batches of each message.
         var open: [MessageID: [BatchKey]] = [:]
+        /// Each batch of whatever message is open.
+        var isEverythingOpen = false
         var redeliveries: [MessageID: Int] = [:]
         /// Batches whose outcomes make no sense, in whatever company.
         var unrecordable: Set<BatchKey> = []
@@ -19,6 +21,7 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
         /// How many times marks are not taken.
         var marksToRefuse = 0
 
+        var suspects: Set<[UInt8]> = []
         var outcomes: [BatchOutcome] = []
         var splits: [MessageID] = []
         var deferrals: [MessageID: Deferral] = [:]
@@ -35,6 +38,9 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
     func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus] {
         self.with { state in
             batches.map { key in
+                if state.isEverythingOpen {
+                    return LocatedStatus(.open, hint: message.map { RowHint(job: 1, message: $0) })
+                }
                 let places = state.open.filter { message == nil || $0.key == message }
                 guard let place = places.first(where: { $0.value.contains(key) }) else { return LocatedStatus(.closed) }
                 let status = state.stopping[key].map { BatchStatus.stopping($0) } ?? .open
@@ -51,8 +57,8 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
             return outcomes.map { outcome in
                 let isOpen = state.open.values.joined().contains(outcome.key)
                 for id in state.open.keys { state.open[id]?.removeAll { $0 == outcome.key } }
-                if isOpen { state.outcomes.append(outcome) }
-                return isOpen
+                if isOpen || state.isEverythingOpen { state.outcomes.append(outcome) }
+                return isOpen || state.isEverythingOpen
             }
         }
     }
@@ -64,6 +70,12 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
             return (state.redeliveries[message, default: 0], open.count)
         }
     }
+
+    func suspect(_ fingerprint: [UInt8]) async throws -> Bool {
+        self.with { !$0.suspects.insert(fingerprint).inserted }
+    }
+
+    func clear(suspect fingerprint: [UInt8]) async throws { self.with { _ = $0.suspects.remove(fingerprint) } }
 
     /// The members' own messages have the next hundred's numbers.
     func split(_ message: MessageID) async throws {

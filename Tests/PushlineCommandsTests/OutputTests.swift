@@ -95,6 +95,19 @@ import Testing
         #expect(done.progress == "completed")
     }
 
+    /// Nor is a server's answer believed.
+    @Test func noNumberOfAServerEndsTheTool() throws {
+        for (number, share) in [(Int.max, 1e300), (.min, -1e300), (-1, 0.5)] {
+            let failed = #""failed":{"rejected":\#(number),"expired":\#(number)}"#
+            let counts =
+                #""targets":\#(number),"accepted":\#(number),\#(failed),"expired":1,"cancelled":1,"open":\#(Int.max)"#
+            let rest = #""progress":\#(share),"rate":\#(share),"estimate":\#(Int.max),"secondsLeft":\#(number)"#
+            let job = try self.job(#""state":"running","isFinal":false,"totals":{\#(counts)},\#(rest)"#)
+            #expect(JobText(job: job).bar != nil)
+            #expect(!JobText(job: job).lines.isEmpty && !JobText(job: job).progress.isEmpty)
+        }
+    }
+
     @Test func aStoppedSendSaysHowManyItReached() throws {
         let counts = #""targets":1000,"accepted":600,"failed":{"rejected":40},"expired":0,"cancelled":360,"open":0"#
         func reached(_ members: String) throws -> String? {

@@ -1,4 +1,5 @@
 import PushModel
+import SeededRandom
 import Store
 import Testing
 

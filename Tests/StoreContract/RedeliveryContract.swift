@@ -35,6 +35,20 @@ struct RedeliveryContract {
         #expect(try await self.store.redelivered(MessageID(number: .max)) == nil)
     }
 
+    @Test func aSuspectIsKnownUntilItIsCleared() async throws {
+        let (one, other) = ([UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 16))
+        #expect(try await !self.store.suspect(one))
+        #expect(try await !self.store.suspect(other))
+        #expect(try await self.store.suspect(one))
+        try await self.store.clear(suspect: one)
+        try await self.store.clear(suspect: one)
+        #expect(try await !self.store.suspect(one))
+        // One whose message never comes again.
+        self.time.advance(.seconds(86_400))
+        _ = try await self.store.perform(.expireRegistrations, limit: 100)
+        #expect(try await !self.store.suspect(other))
+    }
+
     @Test func membersThatAreSplitOffInheritTheRedeliveries() async throws {
         try await self.register(["ann", "bob", "cid"])
         let (group, jobs) = try await self.scenario.acceptGroup(["ann", "bob", "cid"])

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PushModel
+import SeededRandom
 import Store
 import StoreContract
 import StoreKit

@@ -1,5 +1,6 @@
 import GRDB
 import PushModel
+import SeededRandom
 import Store
 import StoreContract
 import Testing

@@ -26,13 +26,14 @@ extension MessageHeader {
     }
 
     private mutating func read(_ table: amqp_table_t) {
-        let entries = unsafe UnsafeBufferPointer(start: table.entries, count: Int(table.num_entries))
+        let entries = unsafe UnsafeBufferPointer(start: table.entries, count: max(0, Int(table.num_entries)))
+        // Before any other (rule 5); the first of that name, for that is the one that the broker sets.
+        let count = unsafe entries.first { unsafe String(amqpBytes: $0.key) == "x-delivery-count" }
+        self.deliveryCount = unsafe count.flatMap { unsafe Self.integer($0.value) }
         for index in entries.indices {
             let key = unsafe String(amqpBytes: entries[index].key)
             let value = unsafe entries[index].value
             switch key {
-            case "x-delivery-count":
-                self.deliveryCount = unsafe Self.integer(value)
             case "x-first-death-queue":
                 self.firstDeathQueue = unsafe Self.text(value)
             default:

@@ -163,7 +163,7 @@ struct JobText {
             guard let rate = rates[pns], rate > 0 else { return nil }
             longest = max(longest, Double(left) / rate)
         }
-        return Int(longest.rounded(.up))
+        return Int(clamping: longest.rounded(.up))
     }
 
     private static func write(_ devices: DeliveryCounts, to members: inout JSONWriter) {

@@ -31,12 +31,21 @@ package struct DeliveryWorker: Service {
         package var breaker = Breaker.Configuration()
 
         package init() {}
+
+        /// How many permits a message costs.
+        ///
+        /// Its header is believed up to all that there are: whoever may publish writes what they like.
+        func cost(of delivery: Delivery, at pns: PushService) -> Int {
+            let header = delivery.properties.headers[MessageProperties.devicesHeader].flatMap { Int($0) }
+            let devices = min(max(0, header ?? DeliverBatch.maximumDevices), self.devices)
+            return max(devices.clampedMultiplied(by: pns.descriptor.weight), self.devices / self.messages)
+        }
     }
 
     let senders: SenderRegistry
     /// For apps whose hub is behind a wire.
     let hubs: HubCallers
-    let store: any OutboxStore & OutcomeSink & PauseStore
+    let store: any OutboxStore & OutcomeSink & PauseStore & SuspectStore
     let apps: AppDirectory
     let broker: any MessageBroker
     let configuration: Configuration
@@ -59,7 +68,7 @@ package struct DeliveryWorker: Service {
     package init(
         senders: SenderRegistry,
         hubs: HubCallers,
-        store: any OutboxStore & OutcomeSink & PauseStore,
+        store: any OutboxStore & OutcomeSink & PauseStore & SuspectStore,
         apps: AppDirectory,
         broker: any MessageBroker,
         configuration: Configuration = Configuration(),
@@ -106,6 +115,7 @@ package struct DeliveryWorker: Service {
 
     private func consumer(of pns: PushService, _ priority: Priority, _ limiter: FairLimiter) -> QueueConsumer {
         let queue = QueueName.work(.deliver(pns), priority)
+        let deadLetters = DeadLetterPublisher(broker: self.broker)
         return QueueConsumer(
             broker: self.broker,
             queue: queue,
@@ -114,14 +124,19 @@ package struct DeliveryWorker: Service {
             prefetch: self.configuration.messages * 3 / 2,
             limiter: limiter,
             logger: self.logger,
-            handle: { delivery, subscription in try await self.handle(delivery, subscription, queue: queue) },
-            cost: { delivery in
-                let count = delivery.properties.headers[MessageProperties.devicesHeader].flatMap { Int($0) }
-                return max(
-                    (count ?? DeliverBatch.maximumDevices) * pns.descriptor.weight,
-                    self.configuration.devices / self.configuration.messages
-                )
+            suspects: Suspects(store: self.store, queue: queue, logger: self.logger),
+            count: { delivery, subscription in
+                try await Redeliveries(store: self.store, retry: StoreRetry(logger: self.logger))
+                    .settle(delivery, subscription, deadLetters, from: queue)
             },
+            handle: { delivery, subscription, _ in try await self.handle(delivery, subscription, queue: queue) },
+            inspect: { delivery in
+                _ = (delivery.app, self.configuration.cost(of: delivery, at: pns))
+                // What is no delivery message is for the work to find.
+                _ = try? DeliveryMessage(decoding: delivery.body)
+            },
+            condemn: { try await deadLetters.publish($0, from: queue, reason: $1) },
+            cost: { self.configuration.cost(of: $0, at: pns) },
             tenant: { $0.app },
             isBlocked: { delivery in self.deferral(of: delivery, pns) != nil },
             deferWork: { delivery, subscription in try await self.deferWork(delivery, subscription, pns) },
@@ -212,7 +227,8 @@ extension DeliveryWorker {
             verdict = try await self.work(on: id, delivery, retry)
             switch verdict {
             case .done: break
-            case .split: try await self.split(id, delivery, queue: queue, retry)
+            case .split:
+                try await Redeliveries(store: self.store, retry: retry).split(id, delivery, deadLetters, from: queue)
             case .publishAnew:
                 _ = try await retry.run { try await self.store.defer(id, epoch: nil, Deferral()) }
                 CrashPoint.outboxDeferred.reach()
@@ -231,13 +247,12 @@ extension DeliveryWorker {
     private func work(on id: MessageID, _ delivery: Delivery, _ retry: StoreRetry) async throws -> Verdict {
         let batches: [DeliverBatch]
         do { batches = try DeliveryMessage(decoding: delivery.body).batches } catch {
+            // One that came before is counted already.
+            guard delivery.deliveryCount == 0 else { return .publishAnew }
             return try await self.verdict(onUnreadable: id, reason: error.description, retry)
         }
         CrashPoint.deliverTaken.reach()
         do {
-            if delivery.deliveryCount > 0, let verdict = try await self.verdict(onRedelivered: id, retry) {
-                return verdict
-            }
             let keys = batches.map(\.key)
             let located = try await retry.run { try await self.store.status(of: keys, in: id) }
             let begun = self.inProgress.begin(keys, located, of: id)
@@ -258,19 +273,6 @@ extension DeliveryWorker {
         }
     }
 
-    /// Counts a redelivery.
-    ///
-    /// - Returns: nil when the message is to be worked on.
-    private func verdict(onRedelivered id: MessageID, _ retry: StoreRetry) async throws -> Verdict? {
-        switch try await Redeliveries(store: self.store, retry: retry).count(id) {
-        // Closed meanwhile: nobody is to get it twice.
-        case .gone: .done
-        case .split: .split
-        case .dead(let reason): .dead(reason: reason)
-        case .work: nil
-        }
-    }
-
     /// Counts an unreadable body as a redelivery: the row is the truth, and the message may be forged (rule 1).
     ///
     /// The sweeper publishes the row's own body; if that is unreadable too, it is dead-lettered.
@@ -279,11 +281,11 @@ extension DeliveryWorker {
         reason: String,
         _ retry: StoreRetry
     ) async throws -> Verdict {
-        switch try await self.verdict(onRedelivered: id, retry) {
-        case nil: .publishAnew
+        switch try await Redeliveries(store: self.store, retry: retry).count(id) {
+        case .work: .publishAnew
         case .split: .split
         // There is no such row, or it was like that each time.
-        case .done, .dead, .publishAnew: .dead(reason: reason)
+        case .gone, .dead: .dead(reason: reason)
         }
     }
 
@@ -321,18 +323,6 @@ extension DeliveryWorker {
         let areFirst = try await retry.run { try await self.store.record(outcomes) }
         CrashPoint.deliverRecorded.reach()
         self.metrics.record(zip(outcomes, areFirst).filter(\.1).map(\.0), of: batch.app, batch.priority)
-    }
-
-    private func split(
-        _ id: MessageID,
-        _ delivery: Delivery,
-        queue: String,
-        _ retry: StoreRetry
-    ) async throws {
-        do { try await Redeliveries(store: self.store, retry: retry).split(id) } catch let error as StoreError {
-            let reason = "the store cannot split it: \(error.message)"
-            try await DeadLetterPublisher(broker: self.broker).publish(delivery, from: queue, reason: reason)
-        }
     }
 
     /// Acknowledges all that stands for messages that are over.

@@ -15,6 +15,9 @@ final class MessagesInProgress: Sendable {
         }
     }
 
+    /// Whether the process is at that message.
+    func has(_ message: MessageID) -> Bool { self.messages.withLockedValue { $0[message] != nil } }
+
     /// - Returns: Whether a copy has joined.
     @discardableResult
     func end(_ message: MessageID) -> Bool {

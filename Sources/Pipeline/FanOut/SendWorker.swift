@@ -9,7 +9,7 @@ package import Store
 /// Takes send messages, claims them, and has them fanned out slice by slice (rule 4).
 package struct SendWorker: Service {
     /// The store's part that fan-out needs.
-    package typealias SendStore = FanOutStore & OutboxStore & PauseStore
+    package typealias SendStore = FanOutStore & OutboxStore & PauseStore & SuspectStore
 
     let fanOut: any SendFanOut
     let store: any SendStore
@@ -71,7 +71,12 @@ package struct SendWorker: Service {
                     prefetch: 64,
                     limiter: self.claims,
                     logger: self.logger,
-                    handle: { try await self.handle($0, $1, from: queue) },
+                    suspects: Suspects(store: self.store, queue: queue, logger: self.logger),
+                    count: { try await self.countRedelivery($0, $1, from: queue) },
+                    handle: { try await self.handle($0, $1, isRepeated: $2, from: queue) },
+                    condemn: {
+                        try await DeadLetterPublisher(broker: self.broker).publish($0, from: queue, reason: $1)
+                    },
                     tenant: { $0.app },
                     // The permit is held until the message is fanned out; only the first slice may run exclusively.
                     isolatesRedeliveries: false
@@ -87,11 +92,17 @@ package struct SendWorker: Service {
     private struct Incoming {
         let id: MessageID
         let delivery: Delivery
-        let queue: String
+        /// Whether it came repeatedly.
+        let isRepeated: Bool
         let retry: StoreRetry
     }
 
-    private func handle(_ delivery: Delivery, _ subscription: any Subscription, from queue: String) async throws {
+    private func handle(
+        _ delivery: Delivery,
+        _ subscription: any Subscription,
+        isRepeated: Bool,
+        from queue: String
+    ) async throws {
         guard let id = MessageID(delivery.properties.messageID) else {
             try await DeadLetterPublisher(broker: self.broker).publishUnnamed(delivery, from: queue)
             return await subscription.acknowledge([delivery])
@@ -101,7 +112,7 @@ package struct SendWorker: Service {
         var logger = self.logger
         logger[metadataKey: "message.id"] = "\(id)"
         let retry = StoreRetry(logger: logger, limit: .seconds(30))
-        let message = Incoming(id: id, delivery: delivery, queue: queue, retry: retry)
+        let message = Incoming(id: id, delivery: delivery, isRepeated: isRepeated, retry: retry)
         let end: FanOutEnd
         do { end = try await self.work(on: message, subscription) } catch {
             self.inProgress.end(id)
@@ -161,11 +172,6 @@ package struct SendWorker: Service {
             CrashPoint.outboxDeferred.reach()
             return nil
         }
-        var isExclusive = false
-        if delivery.deliveryCount > 0 {
-            guard let isRepeated = try await self.countRedelivery(of: message) else { return nil }
-            isExclusive = isRepeated
-        }
         CrashPoint.sendTaken.reach()
         do {
             let mayPeek = delivery.deliveryCount == 0
@@ -175,7 +181,7 @@ package struct SendWorker: Service {
                 try await self.giveUp(claim, reason: reason, retry: retry)
                 return nil
             }
-            return (claim, isExclusive || claim.claims > Redeliveries.limit)
+            return (claim, message.isRepeated || claim.claims > Redeliveries.limit)
         } catch let error as StoreError where error.code != .unavailable {
             try await self.splitUnreadable(id, error, retry: retry)
             return nil
@@ -185,19 +191,21 @@ package struct SendWorker: Service {
     /// Counts a redelivery, to find messages that crash their send workers (rule 5).
     ///
     /// - Returns: Whether the message is to run exclusively; nil if it is finished.
-    private func countRedelivery(of message: Incoming) async throws -> Bool? {
-        let (id, delivery, retry) = (message.id, message.delivery, message.retry)
-        let redeliveries = Redeliveries(store: self.store, retry: retry)
-        switch try await redeliveries.count(id, seen: delivery.deliveryCount) {
-        case .gone: break
-        case .split:
-            retry.logger.warning("A message was redelivered repeatedly; its sends are split and go one by one")
-            try await redeliveries.split(id)
-        case .dead(let reason):
-            try await DeadLetterPublisher(broker: self.broker).publish(delivery, from: message.queue, reason: reason)
-        case .work(let isRepeated): return isRepeated
-        }
-        return nil
+    private func countRedelivery(
+        _ delivery: Delivery,
+        _ subscription: any Subscription,
+        from queue: String
+    ) async throws -> Bool? {
+        // It joins the work on it.
+        if let id = MessageID(delivery.properties.messageID), self.inProgress.has(id) { return false }
+        let retry = StoreRetry(logger: self.logger, limit: .seconds(30))
+        return try await Redeliveries(store: self.store, retry: retry).settle(
+            delivery,
+            subscription,
+            DeadLetterPublisher(broker: self.broker),
+            from: queue,
+            seen: delivery.deliveryCount
+        )
     }
 
     /// Peeks at a message never claimed before, if requested, and claims any other.

@@ -12,7 +12,7 @@ package import Store
 /// Takes messages of register jobs, and applies the jobs to the hub; what is about channels, at Apple.
 package struct RegisterWorker: Service {
     /// The store's part that the worker needs.
-    package typealias RegisterStore = HubCallStore & JobStore & OutboxStore & PauseStore
+    package typealias RegisterStore = HubCallStore & JobStore & OutboxStore & PauseStore & SuspectStore
 
     private let hubs: AppHubs
     private let channels: ChannelWork
@@ -64,6 +64,7 @@ package struct RegisterWorker: Service {
 
     private func consume() async throws {
         let limiter = FairLimiter(permits: self.concurrency, slowAfter: nil)
+        let deadLetters = DeadLetterPublisher(broker: self.broker)
         try await withThrowingDiscardingTaskGroup { group in
             for priority in Priority.allCases {
                 let queue = QueueName.work(.register, priority)
@@ -74,10 +75,17 @@ package struct RegisterWorker: Service {
                     prefetch: self.concurrency,
                     limiter: limiter,
                     logger: self.logger,
-                    handle: { delivery, subscription in
+                    suspects: Suspects(store: self.store, queue: queue, logger: self.logger),
+                    count: { delivery, subscription in
+                        let retry = StoreRetry(logger: self.logger, limit: .seconds(30))
+                        return try await Redeliveries(store: self.store, retry: retry)
+                            .settle(delivery, subscription, deadLetters, from: queue)
+                    },
+                    handle: { delivery, subscription, _ in
                         try await self.handle(delivery, from: queue)
                         await subscription.acknowledge([delivery])
                     },
+                    condemn: { try await deadLetters.publish($0, from: queue, reason: $1) },
                     tenant: { $0.app }
                 )
                 group.addTask { try await consumer.run() }
@@ -87,24 +95,14 @@ package struct RegisterWorker: Service {
 
     /// Works on a message; when this returns it may be acknowledged.
     private func handle(_ delivery: Delivery, from queue: String) async throws {
-        let deadLetters = DeadLetterPublisher(broker: self.broker)
         guard let id = MessageID(delivery.properties.messageID) else {
-            return try await deadLetters.publishUnnamed(delivery, from: queue)
+            return try await DeadLetterPublisher(broker: self.broker).publishUnnamed(delivery, from: queue)
         }
         var logger = self.logger
         logger[metadataKey: "message.id"] = "\(id)"
         let retry = StoreRetry(logger: logger, limit: .seconds(30))
         if let app = delivery.app, self.pauses.reason(.register, app: app) != nil {
             return try await self.deferMessage(id, Deferral(), retry)
-        }
-        if delivery.deliveryCount > 0 {
-            let redeliveries = Redeliveries(store: self.store, retry: retry)
-            switch try await redeliveries.count(id) {
-            case .gone: return
-            case .split: return try await redeliveries.split(id)
-            case .dead(let reason): return try await deadLetters.publish(delivery, from: queue, reason: reason)
-            case .work: break
-            }
         }
         CrashPoint.registerTaken.reach()
         for job in try await retry.run({ try await self.store.registerJobs(of: id) }) {

@@ -97,23 +97,24 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 
+    /// The moment so much later; beyond what can be told, the last that can.
     package func advanced(by duration: Duration) -> Timestamp {
-        Timestamp(milliseconds: self.milliseconds + duration.milliseconds)
+        Timestamp(milliseconds: self.milliseconds.clampedAdding(duration.milliseconds))
     }
 
     /// The time from this moment to `other`; negative when `other` is earlier.
     package func duration(to other: Timestamp) -> Duration {
-        .milliseconds(other.milliseconds - self.milliseconds)
+        .milliseconds(other.milliseconds.clampedSubtracting(self.milliseconds))
     }
 
     package static func < (lhs: Timestamp, rhs: Timestamp) -> Bool { lhs.milliseconds < rhs.milliseconds }
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded towards zero.
+    /// Whole milliseconds, rounded towards zero; of more than fit, as many as do.
     package var milliseconds: Int64 {
         let (seconds, attoseconds) = self.components
-        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+        return seconds.clampedMultiplied(by: 1000).clampedAdding(attoseconds / 1_000_000_000_000_000)
     }
 
     /// Seconds as a floating-point number, for metrics and logs.

@@ -20,8 +20,9 @@ extension DeliverBatch {
         writer.integer(self.key.job.high)
         writer.integer(self.key.job.low)
         writer.integer(UInt8(self.key.pns.number))
-        writer.integer(UInt32(self.key.page))
-        writer.integer(UInt32(self.key.attempt))
+        // Numbers of a row that no row has: such a batch is found closed.
+        writer.integer(UInt32(clamping: self.key.page))
+        writer.integer(UInt32(clamping: self.key.attempt))
         writer.integer(UInt8(self.priority.rank))
         writer.integer(self.expires.milliseconds)
         writer.integer(self.keepUntil?.milliseconds ?? 0)

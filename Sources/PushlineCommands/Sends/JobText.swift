@@ -13,7 +13,7 @@ struct JobText {
         if let totals = self.job.totals, totals.targets > 0 {
             words.append(self.share(totals))
             if totals.accepted > 0 { words.append("\(totals.accepted) accepted") }
-            let failed = totals.failed.values.reduce(0, +)
+            let failed = totals.failed.values.reduce(0, &+)
             if failed > 0 { words.append("\(failed) failed (\(Self.failures(totals)))") }
             if totals.expired > 0 { words.append("\(totals.expired) expired") }
             if totals.cancelled > 0 { words.append("\(totals.cancelled) cancelled") }
@@ -59,24 +59,25 @@ struct JobText {
 
     /// A bar for a terminal, while devices are being sent to: how many of how many, how fast, and how long still.
     var bar: String? {
-        guard self.job.state == "running", let share = self.job.progress, let totals = self.job.totals,
+        guard self.job.state == "running", let share = self.job.progress.map({ min(max(0, $0), 1) }),
+            let totals = self.job.totals,
             let whole = self.job.estimate, whole > 0
         else { return nil }
         let width = 24
         let filled = min(width, Int(share * Double(width)))
         let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: width - filled)
         var words = [
-            "[\(bar)] \(Int(share * 100)) %, \(totals.targets - totals.open) of \(self.about)\(Self.devices(whole))"
+            "[\(bar)] \(Int(share * 100)) %, \(totals.targets &- totals.open) of \(self.about)\(Self.devices(whole))"
         ]
         words += self.rateWords
-        let failed = totals.failed.values.reduce(0, +)
+        let failed = totals.failed.values.reduce(0, &+)
         if failed > 0 { words.append("\(failed) failed") }
         return words.joined(separator: ", ")
     }
 
     /// The devices done, and their total if known: a running job counts a target with its outcome.
     private func share(_ totals: Job.Counts) -> String {
-        let done = totals.targets - totals.open
+        let done = totals.targets &- totals.open
         if let whole = self.job.estimate { return "\(done) of \(self.about)\(Self.devices(whole))" }
         let isStopping = self.job.state == "cancelling" || self.job.state == "expiring"
         // A target is counted with its outcome: where none is open, more may come until the end.
@@ -88,7 +89,7 @@ struct JobText {
     /// The devices that a stopped send reached, and their total: its counts include only devices in batches.
     private var reached: String? {
         guard self.job.isFinal, let whole = self.job.estimate, let totals = self.job.totals else { return nil }
-        let done = totals.accepted + totals.failed.values.reduce(0, +)
+        let done = totals.accepted &+ totals.failed.values.reduce(0, &+)
         return "\(done) of \(self.about)\(Self.devices(whole))"
     }
 
@@ -98,7 +99,7 @@ struct JobText {
     /// How fast, and how long still, where known.
     private var rateWords: [String] {
         [
-            self.job.rate.map { "\(Int($0.rounded())) a second" },
+            self.job.rate.map { "\(Int(min(max(0, $0), 1e15).rounded())) a second" },
             self.job.secondsLeft.map { "\(Self.duration($0)) left" },
         ].compactMap { $0 }
     }
@@ -166,7 +167,7 @@ struct JobText {
         )
         for (service, count) in counts.sorted(by: { $0.key < $1.key }) {
             let numbers = [
-                count.targets, count.accepted, count.failed.values.reduce(0, +), count.expired, count.cancelled,
+                count.targets, count.accepted, count.failed.values.reduce(0, &+), count.expired, count.cancelled,
                 count.open,
             ]
             table.add([service] + numbers.map(String.init) + [Self.failures(count)])

@@ -82,7 +82,7 @@ struct ListJobsCommand: AsyncParsableCommand {
                 table.add([
                     job.id, JobText.moment(job.accepted), job.kind, text.state, job.totals.map { String($0.targets) },
                     job.totals.map { String($0.accepted) },
-                    job.totals.map { String($0.failed.values.reduce(0, +)) },
+                    job.totals.map { String($0.failed.values.reduce(0, &+)) },
                     job.user ?? job.key, text.target,
                 ])
             }

@@ -20,6 +20,7 @@ package struct ProcessOptions: ParsableArguments {
     /// - Parameter role: The process's role.
     /// - Throws: An exit code, after one line with the error.
     package func run(_ role: ProcessRole) async throws {
+        CrashReports.leaveOutMemory()
         do {
             let configuration = try await PushlineConfiguration(file: self.config)
             try await PushlineProcess(role: role, configuration: configuration).run()

@@ -78,7 +78,7 @@ package struct AudienceReader<Source: RowSource> {
                 break
             }
             let group = rows.prefix(most).prefix {
-                $0 - base < Int64(self.limits.windows.upperBound) && $0 <= self.through
+                $0.clampedSubtracting(base) < Int64(self.limits.windows.upperBound) && $0 <= self.through
             }
             rows = rows.dropFirst(group.count)
             var wanted = RowSet(capacity: self.limits.windows.upperBound)
@@ -112,7 +112,7 @@ package struct AudienceReader<Source: RowSource> {
         let base = self.lowerBound(from: after + 1)
         guard base <= self.through else { return Window(base: after + 1, end: self.through, rows: RowSet(capacity: 0)) }
         while true {
-            let count = Int(min(Int64(size), self.through - base + 1))
+            let count = Int(min(Int64(size), self.through.clampedSubtracting(base).clampedAdding(1)))
             let before = self.cost
             self.end = size > self.smallest ? before + 2 * self.limits.windowCost.upperBound : .max
             defer { self.end = .max }

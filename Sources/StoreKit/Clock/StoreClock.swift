@@ -32,6 +32,6 @@ package struct StoreClock: Sendable {
 
     /// The estimated reading of the wall clock when this clock shows `due`.
     package func wall(at due: Int64) -> Timestamp {
-        Timestamp(milliseconds: self.wall.milliseconds + due - self.now)
+        self.wall.advanced(by: .milliseconds(due.clampedSubtracting(self.now)))
     }
 }

@@ -27,7 +27,8 @@ package struct GCRA: Equatable {
         self.rate = Int64(max(1, rate))
         // A debt of a whole batch is the greatest; an older and slower rate left a longer one.
         let debt = Int64(DeliverBatch.maximumDevices) * Self.second / self.rate
-        self.tat = min(tat, now + max(debt, Self.burst))
+        // Nor does it matter how long ago more than an idle interval was.
+        self.tat = max(0, min(tat, now + max(debt, Self.burst)))
     }
 
     /// The time in which a burst accumulates: at least one device.

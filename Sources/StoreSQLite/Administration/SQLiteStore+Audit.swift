@@ -49,7 +49,7 @@ extension Database {
             SELECT total(NOT \(JobTransition.scheduled)), total(\(JobTransition.scheduled)) FROM job INDEXED BY job_open
             WHERE finished IS NULL
             """
-        ) { (Int($0[0] as Double), Int($0[1] as Double)) }
+        ) { (Int(clamping: $0[0] as Double), Int(clamping: $0[1] as Double)) }
         guard let kept, let counted, kept != counted else { return [] }
         return [
             "\(kept.0) jobs are kept as unfinished and \(kept.1) as scheduled; they are \(counted.0) and \(counted.1)"

@@ -90,7 +90,7 @@ struct QueueBacklogs {
                 let left = QueueBacklog.mostMessages - counted[group.queue, default: 0]
                 let (messages, members) =
                     try self.database.first(Self.members, StatementArguments(key + [Int64(left)])) {
-                        ($0[0] as Int, Int($0[1] as Double))
+                        ($0[0] as Int, Int(clamping: $0[1] as Double))
                     } ?? (0, 0)
                 counted[group.queue, default: 0] += messages
                 backlog.jobs += members
@@ -111,6 +111,6 @@ struct QueueBacklogs {
             head.first > 0
             ? try self.database.first(Self.firstOfRange, [head.first, max(head.first, head.last)]) { $0[0] }
             : try self.database.first(Self.ofRetry, [head.id]) { $0[0] }
-        return began.map { .milliseconds(max(0, self.wall.milliseconds - $0)) }
+        return began.map { .milliseconds(max(0, self.wall.milliseconds.clampedSubtracting($0))) }
     }
 }

@@ -45,7 +45,7 @@ extension SQLiteStore: SessionStore {
                     user: try UserName(stored: row[1], shown: row[2]),
                     isDemonstration: row[3],
                     expires: Timestamp(milliseconds: row[4]),
-                    left: .milliseconds((row[5] as Int64) - now)
+                    left: .milliseconds((row[5] as Int64).clampedSubtracting(now))
                 )
             }
         }

@@ -385,6 +385,8 @@ enum Schema {
         CREATE TABLE dead_number(app TEXT PRIMARY KEY, last INTEGER NOT NULL) STRICT, WITHOUT ROWID;
         CREATE INDEX dead_job ON dead(job) WHERE job IS NOT NULL;
         CREATE INDEX dead_work ON dead(at) WHERE work IS NOT NULL;
+        -- Messages that were about to be looked at alone. at: by the store's clock. There are as many as workers have died of.
+        CREATE TABLE suspect(fingerprint BLOB PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
         """
 
     private static let contents = """

@@ -222,7 +222,7 @@ extension WriteContext {
             case .taken: calls[call.number] = .taken
             case .unknown: calls[call.number] = .unknown
             case .submitting where call.until > self.now:
-                calls[call.number] = .underWay(.milliseconds(call.until - self.now))
+                calls[call.number] = .underWay(.milliseconds(call.until.clampedSubtracting(self.now)))
             case .submitting:
                 calls[call.number] = .unknown
                 try self.database.run(

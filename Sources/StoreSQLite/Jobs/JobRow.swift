@@ -145,7 +145,9 @@ struct JobRow {
             if cursor.isDone || (self.isFannedOut && !self.state.isStopped) {
                 estimate = cursor.devices
             } else if isSpread, cursor.after > 0 {
-                estimate = Int((Double(cursor.devices) * Double(cursor.through) / Double(cursor.after)).rounded())
+                estimate = Int(
+                    clamping: (Double(cursor.devices) * Double(cursor.through) / Double(cursor.after)).rounded()
+                )
             }
             progress[cursor.pns] = Job.Progress.Service(devices: cursor.devices, estimate: estimate)
         }

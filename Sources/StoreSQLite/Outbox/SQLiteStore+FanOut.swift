@@ -273,7 +273,7 @@ private struct DuePageRow {
 
     func batch(job: Job, request: SendRequest, now: Int64) throws -> DueBatch {
         let retries = try self.retries.map(RetryList.decode) ?? []
-        let overdue = Duration.milliseconds(now - (self.due ?? now))
+        let overdue = Duration.milliseconds(now.clampedSubtracting(self.due ?? now))
         return DueBatch(
             key: BatchKey(job: job.id, pns: try PushService(stored: self.pns), page: self.page, attempt: self.attempt),
             job: job,

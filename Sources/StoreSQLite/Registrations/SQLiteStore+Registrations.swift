@@ -131,6 +131,7 @@ extension SQLiteStore: RegistrationStore {
             """
         let released = self.clock.now - ReleasedHandle.life
         let dead = self.clock.cautious.milliseconds - ReleasedHandle.life
+        let suspected = self.clock.now - 86_400_000
         let now = self.clock.now
         let isTime = try await self.read { database in
             try (
@@ -139,6 +140,7 @@ extension SQLiteStore: RegistrationStore {
                     || database.exists("SELECT 1 FROM tombstone WHERE at <= ? LIMIT 1", [released])
                     || database.exists("SELECT 1 FROM removed_user WHERE at <= ? LIMIT 1", [released])
                     || database.exists(UserRemovalTables.isOver, [now, 1])
+                    || database.exists("SELECT 1 FROM suspect WHERE at <= ? LIMIT 1", [suspected])
                     || database.exists("SELECT 1 FROM dead WHERE work IS NOT NULL AND at <= ? LIMIT 1", [dead])
             )
         }
@@ -148,6 +150,7 @@ extension SQLiteStore: RegistrationStore {
                 try context.forgetTombstones(before: released, limit: limit)
                 try context.forgetRemovals(before: released, limit: limit)
                 try context.forgetDeadWork(before: dead, limit: limit)
+                try context.forgetSuspects(before: suspected, limit: limit)
             }
         }
         guard isTime.registrations else { return 0 }

@@ -1,4 +1,5 @@
 import PushModel
+import SeededRandom
 
 /// Makes inputs out of known ones: deterministic, so that a seed and a number name an input.
 struct Mutator: Sendable {
@@ -16,7 +17,7 @@ struct Mutator: Sendable {
     init(_ known: [[UInt8]], longest: Int, seed: UInt64) {
         self.known = known
         self.longest = longest
-        self.random = SeededGenerator(seed)
+        self.random = SeededGenerator(seed: seed)
     }
 
     /// What parsers of the wire have a meaning for, and what they must not be led astray by.
@@ -103,19 +104,4 @@ struct Mutator: Sendable {
     }
 
     private mutating func pick(_ values: [[UInt8]]) -> [UInt8] { values.randomElement(using: &self.random) ?? [] }
-}
-
-/// SplitMix64: a generator whose numbers follow from its seed.
-struct SeededGenerator: RandomNumberGenerator, Sendable {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
 }

@@ -1,5 +1,5 @@
 /// A generator whose sequence a test can repeat: splitmix64.
-package struct SeededGenerator: RandomNumberGenerator {
+package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     package init(seed: UInt64) { self.state = seed }

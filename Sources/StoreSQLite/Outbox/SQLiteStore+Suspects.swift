@@ -1,0 +1,29 @@
+import Foundation
+import GRDB
+import Store
+
+extension SQLiteStore: SuspectStore {
+    package func suspect(_ fingerprint: [UInt8]) async throws -> Bool {
+        try await self.write { context in
+            let noted = try context.database.change(
+                "INSERT INTO suspect(fingerprint, at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                [Data(fingerprint), context.now]
+            )
+            return noted == 0
+        }
+    }
+
+    package func clear(suspect fingerprint: [UInt8]) async throws {
+        try await self.write { try $0.database.run("DELETE FROM suspect WHERE fingerprint = ?", [Data(fingerprint)]) }
+    }
+}
+
+extension WriteContext {
+    /// Forgets messages noted before that time: their workers ended, and they never came again.
+    func forgetSuspects(before time: Int64, limit: Int) throws {
+        try self.database.run(
+            "DELETE FROM suspect WHERE fingerprint IN (SELECT fingerprint FROM suspect WHERE at <= ? LIMIT ?)",
+            [time, limit]
+        )
+    }
+}
