@@ -6,6 +6,7 @@ import HubEmbedded
 import HubServer
 import HubWire
 import Hummingbird
+import HummingbirdCore
 import HummingbirdTesting
 import Logging
 import NIOCore
@@ -66,6 +67,10 @@ struct HubHarness: Sendable {
         let hub = EmbeddedHub(store: store, intake: host)
         let application = Application(
             responder: HubResponder(host: host, hub: hub, store: store, logger: logger),
+            server: HTTPServerBuilder { responder in
+                let handlers = HTTP1Channel.Configuration(additionalChannelHandlers: [EarlyResponseHandler()])
+                return RetainedConnections(HTTP1Channel(responder: responder, configuration: handlers))
+            },
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
             services: host.services
                 + (answers ? [RegisterHub(store: store, broker: broker, spec: spec)] : []),
@@ -111,26 +116,30 @@ struct HubHarness: Sendable {
         _ path: String,
         as rule: String? = "Full",
         body: String? = nil,
+        bytes: [UInt8]? = nil,
         headers: [String: String] = [:]
     ) async throws -> Answer {
         var fields = HTTPFields()
-        if let rule {
-            let port = self.client.port.map { ":\($0)" } ?? ""
-            fields[.authorization] = SASToken.make(
-                audience: "https://localhost\(port)\(path)",
-                rule: rule,
-                key: try #require(Self.keys[rule]),
-                expires: Timestamp.now.advanced(by: .seconds(600))
-            )
-        }
+        if let rule { fields[.authorization] = try self.token(of: rule, for: path) }
         for (name, value) in headers { fields[try #require(HTTPField.Name(name))] = value }
         let response = try await self.client.executeRequest(
             uri: path,
             method: method,
             headers: fields,
-            body: body.map { ByteBuffer(string: $0) }
+            body: bytes.map { ByteBuffer(bytes: $0) } ?? body.map { ByteBuffer(string: $0) }
         )
         return Answer(status: response.status.code, headers: response.headers, bytes: Array(buffer: response.body))
+    }
+
+    /// What a client of the rule puts into `Authorization`.
+    func token(of rule: String, for path: String) throws -> String {
+        let port = self.client.port.map { ":\($0)" } ?? ""
+        return SASToken.make(
+            audience: "https://localhost\(port)\(path)",
+            rule: rule,
+            key: try #require(Self.keys[rule]),
+            expires: Timestamp.now.advanced(by: .seconds(600))
+        )
     }
 
     /// The send of the job that an answer's `Location` names.

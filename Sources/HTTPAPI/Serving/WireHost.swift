@@ -78,6 +78,8 @@ package struct WireHost: JobTaker {
         package let detail: String
         /// After how many seconds to try again.
         package var retryAfter: Int?
+        /// The codings of bodies that are taken, where the refusal is of another.
+        package var acceptEncoding: String?
 
         package init(_ status: HTTPResponse.Status, _ detail: String, retryAfter: Int? = nil) {
             self.status = status
@@ -115,7 +117,7 @@ package struct WireHost: JobTaker {
             body: isList ? .send : .limited,
             caller: caller.identified,
             spec: spec,
-            end: context.endBody
+            connection: context.body
         ) { try await work($0.bytes) }
     }
 
@@ -171,7 +173,9 @@ package struct WireHost: JobTaker {
         let seconds = problem.headers.text(of: .retryAfter).flatMap { Int($0) }
         let details =
             problem.errors.count > 1 ? problem.errors.map(\.description).joined(separator: "; ") : problem.detail
-        return Refusal(problem.status, details, retryAfter: seconds)
+        var refusal = Refusal(problem.status, details, retryAfter: seconds)
+        refusal.acceptEncoding = problem.headers.text(of: .acceptEncoding)
+        return refusal
     }
 
     /// Notes a request in `http.server.request.duration`.
