@@ -112,7 +112,7 @@ import Testing
                 let bytes = Gzip.compress([UInt8](repeating: 0x20, count: count))
                 return try await api.call(.post, path, as: .user("root"), bytes: bytes, headers: headers).status
             }
-            #expect(try await status("/api/sends/count", 1001) == 413)
+            #expect(try await status("/api/notifications?pns=apns&to_tag=bob", 1001) == 413)
             #expect(try await status("/api/contents", 100_000) == 201)
             #expect(try await status("/api/contents", 100_001) == 413)
             #expect(try await status("/api/contents", 50 << 20) == 413)
@@ -142,15 +142,11 @@ import Testing
 
     /// A body without a limit of its own gives no more work than its bytes are worth.
     @Test func aBombEndsSoonAndInPieces() async throws {
-        let bomb = Gzip.compress([UInt8](repeating: 0x0A, count: 128 << 20))
-        #expect(bomb.count < 200 << 10)
+        let bomb = Gzip.compress([UInt8](repeating: 0x0A, count: 64 << 20))
+        #expect(bomb.count < 100 << 10)
         let (made, problem) = await Self.inflate([bomb])
         #expect(problem?.status == .contentTooLarge)
         #expect(made <= IncomingBody.free + IncomingBody.ratio * bomb.count)
-        // Lines that are like each other are none.
-        let line = Array(#"{"pns":"fcm","handle":"handle","tags":["a","b"]}"#.utf8)
-        let lines = Gzip.compress(Array(repeatElement(line, count: 200_000).joined()))
-        #expect(await Self.inflate([lines]).made == 200_000 * line.count)
     }
 
     @Test func membersMayBeManyAndCutAnywhere() async {

@@ -25,6 +25,9 @@ struct HubHarness: Sendable {
     /// Where its limits and jobs are.
     let host: WireHost
 
+    /// The store's file.
+    let path: String
+
     /// The keys of the rules, by their names.
     static let keys = ["Full": "full-key==", "Listen": "listen-key==", "Send": "send-key=="]
 
@@ -32,14 +35,14 @@ struct HubHarness: Sendable {
         spec: AppSpec = AppSpec(),
         answers: Bool = true,
         backlog: Int? = nil,
+        commitWait: Duration = .seconds(60),
         _ body: @Sendable @escaping (HubHarness) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try await SQLiteStore.open(
-            SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path, maximumBacklog: backlog)
-        )
+        let path = folder.appending(path: "store.sqlite").path
+        let store = try await SQLiteStore.open(SQLiteStore.Configuration(path: path, maximumBacklog: backlog))
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
         _ = try await store.apply(spec, to: .default)
@@ -61,6 +64,7 @@ struct HubHarness: Sendable {
         logger.logLevel = .critical
         var configuration = APIConfiguration()
         configuration.directoryLifetime = .zero
+        configuration.commitWait = commitWait
         configuration.classicWait = answers ? .seconds(30) : .milliseconds(100)
         let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
         try await host.prepare()
@@ -77,7 +81,7 @@ struct HubHarness: Sendable {
             logger: logger
         )
         try await application.test(.live) { client in
-            try await body(HubHarness(store: store, client: client, hub: hub, host: host))
+            try await body(HubHarness(store: store, client: client, hub: hub, host: host, path: path))
         }
     }
 

@@ -12,6 +12,7 @@ package enum LoopbackName {
     /// Whether a request that calls the server so cannot be meant for another.
     ///
     /// - Parameter authority: A name or an address, and perhaps a port; nil = the request says none, which no browser does.
+    /// - Returns: Whether it is this host's own.
     static func isLoopback(authority: String?) -> Bool {
         guard let authority else { return true }
         if authority.hasPrefix("[") {

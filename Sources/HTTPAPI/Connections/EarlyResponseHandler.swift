@@ -6,9 +6,9 @@ import NIOHTTPTypesHTTP1
 /// Closes connections after an answer: to a request not read to its end, to one that no other can follow, and while the
 /// server drains; and asks for a body, where the client waits to be asked.
 ///
-/// A client refused early (413, 401, 408) could go on sending its body, and Hummingbird would read it for ever. Our side is closed
-/// at once, so that a client that reads to the end need not wait. The other side is closed after a moment, and later for a client that
-/// still sends, because a reset would discard the answer. Over HTTP/2 it ends the stream.
+/// A client refused early (413, 401, 408) could go on sending its body, and Hummingbird would read it for ever. After a
+/// whole request our side is closed at once, so that a client that reads to the end need not wait. All of it is closed after a moment,
+/// and later for a client that still sends, because a reset would discard the answer. Over HTTP/2 it ends the stream.
 ///
 /// A client of HTTP/1.0 keeps its connection where it asks for it and the length of the answer is known: it knows no chunks, and the end
 /// of the connection is the end of any other answer.
@@ -189,7 +189,8 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
             // A long answer to a slow client is not cut off: time counts from when it has left.
             written.futureResult.assumeIsolated().whenComplete { _ in
                 guard isEnding else { return self.closeWhenIdle(context) }
-                if !self.isStream { context.close(mode: .output, promise: nil) }
+                // Some clients stop sending when we have closed, and do not look at the answer.
+                if !self.isStream, !self.isReading { context.close(mode: .output, promise: nil) }
                 self.closeWhenRead(context, until: .now() + self.longest)
             }
         default: context.write(data, promise: promise)

@@ -95,6 +95,9 @@ package struct WireHost: JobTaker {
 
     /// Reads a caller's body and works on the request, within the caller's share of the limits.
     ///
+    /// What the work commits must begin in time (`CommitDeadline`), or it is refused and nothing is done: a client that has given up
+    /// sends again.
+    ///
     /// - Parameters:
     ///   - request: The request.
     ///   - context: Its connection.
@@ -118,7 +121,12 @@ package struct WireHost: JobTaker {
             caller: caller.identified,
             spec: spec,
             connection: context.body
-        ) { try await work($0.bytes) }
+        ) { body in
+            // From when it has come: a slow network is no reason.
+            try await CommitDeadline.$current.withValue(CommitDeadline(self.configuration.commitWait)) {
+                try await work(body.bytes)
+            }
+        }
     }
 
     /// Searches an audience, of which few are searched at once.
