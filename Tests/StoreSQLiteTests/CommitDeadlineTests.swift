@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import NIOConcurrencyHelpers
 import PushModel
 import Store
@@ -52,7 +53,8 @@ import Testing
         #expect(codes == Array(repeating: .overdue, count: 5))
         #expect(try await self.apps().isEmpty)
         lock.unlock()
-        try await (patient, unlimited)
+        try await patient
+        try await unlimited
         #expect(try await self.apps() == ["patient", "unlimited"])
     }
 
@@ -92,7 +94,8 @@ import Testing
         async let patient: Void = self.add("patient", within: .seconds(60))
         #expect(await self.code { try await self.add("late", within: .milliseconds(20)) } == .overdue)
         isReleased.withLockedValue { $0 = true }
-        try await (first, patient)
+        try await first
+        try await patient
         #expect(try await self.apps() == ["first", "patient"])
     }
 }
