@@ -46,6 +46,7 @@ let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift
 let nioFoundation = Target.Dependency.product(name: "NIOFoundationCompat", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+let nioHTTPTypesHTTP1 = Target.Dependency.product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
 let nioHTTP2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
@@ -95,6 +96,7 @@ let package = Package(
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Files that are part of the programs, by `#embed` of C23: a change of one compiles it anew.
@@ -204,14 +206,14 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "Authentication", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox",
+                "CResources", "CZlib", "Authentication", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox",
                 "Payloads",
                 "PushModel",
                 "PushlineMetrics",
                 "FaultInjection",
                 deques,
                 crypto, httpTypes, hummingbird, hummingbirdCore,
-                lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes,
+                lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1,
             ]
         ),
         // The embedded hub on Azure Notification Hubs' wire.
@@ -314,7 +316,7 @@ let package = Package(
         .target(name: "WorkCost", path: "Tests/WorkCost"),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom"),
-        .target(name: "RawHTTP", dependencies: [nioCore, nioHTTP1, nioPosix, nioSSL], path: "Tests/RawHTTP"),
+        .target(name: "RawHTTP", dependencies: ["CZlib", nioCore, nioHTTP1, nioPosix, nioSSL], path: "Tests/RawHTTP"),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
         .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
@@ -360,8 +362,9 @@ let package = Package(
             name: "HubServerTests",
             dependencies: [
                 "HubServer", "Hub", "HubAzure", "HubEmbedded", "HTTPAPI", "HubWire", "Store", "StoreSQLite", "Broker",
-                "PushModel", "PushlineSimulator", "RawHTTP", httpTypes, hummingbird, hummingbirdTesting, lifecycle,
-                logging, nioCore,
+                "PushModel", "PushlineSimulator", "RawHTTP", httpTypes, hummingbird, hummingbirdCore,
+                hummingbirdTesting,
+                lifecycle, logging, nioCore,
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),

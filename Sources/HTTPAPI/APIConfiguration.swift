@@ -40,6 +40,8 @@ package struct APIConfiguration: Sendable {
     package var countTime = Duration.seconds(5)
     /// The lifetime of a job whose sender gives none.
     package var jobLifetime = Duration.seconds(86_400)
+    /// How long a request of the hub's wire waits for its commit to begin: official clients give up after 5 s.
+    package var commitWait = Duration.seconds(4)
     /// How long publishing a job may take before it is left to the sweeper.
     package var publishTime = Duration.seconds(5)
     /// For how long a change of an app, an account or a key may go unseen.

@@ -3,7 +3,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String {
-            case unavailable, backlogFull, quotaReached, conflict, lastOperator, corrupt, invalidCursor
+            case unavailable, overdue, backlogFull, quotaReached, conflict, lastOperator, corrupt, invalidCursor
         }
         private let base: Base
 
@@ -11,6 +11,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         ///
         /// Trying later may help.
         package static let unavailable = Code(base: .unavailable)
+        /// Nothing was written before the caller's time was over (``CommitDeadline``).
+        package static let overdue = Code(base: .overdue)
         /// The backlog of unfinished jobs is full.
         package static let backlogFull = Code(base: .backlogFull)
         /// A quota of an account or app is reached; the message names it.
@@ -37,4 +39,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     }
 
     package var description: String { "\(self.message) (\(self.code))" }
+
+    /// The error of a request whose ``CommitDeadline`` is over.
+    package static let overdue = StoreError(.overdue, "the request has left the queue of writes")
 }

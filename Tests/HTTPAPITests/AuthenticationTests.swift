@@ -1,7 +1,9 @@
 import Authentication
 import Foundation
 import HTTPTypes
+import HummingbirdTesting
 import PushModel
+import RawHTTP
 import Store
 import Testing
 
@@ -138,6 +140,43 @@ import Testing
         options.configuration.isLoopback = false
         try await Harness.run(options) { api async throws in
             #expect(try await api.call(.get, "/api/jobs", as: .basic("dave", "dave")).status == 403)
+        }
+    }
+
+    /// A page of `evil.example` whose name leads to 127.0.0.1 is to a browser of that origin, wherever it is.
+    @Test(arguments: [
+        ("localhost", true), ("LOCALHOST:8080", true), ("localhost.:8080", true), ("127.0.0.1:8080", true),
+        ("127.8.9.10", true), ("[::1]:8080", true), ("evil.example", false), ("evil.example:8080", false),
+        ("127.0.0.1.evil.example", false), ("localhost.evil.example", false), ("10.0.0.1", false), ("[::2]", false),
+        ("", false), ("[", false),
+    ])
+    func theDemonstrationKnowsItsOwnNamesOnly(host: String, isOwn: Bool) async throws {
+        #expect(LoopbackName.isLoopback(authority: host) == isOwn)
+    }
+
+    @Test func theDemonstrationIsNoOtherHosts() async throws {
+        var options = Harness.Options()
+        options.spec.authentication = .demonstration
+        options.setup = .live
+        try await Harness.run(options) { api async throws in
+            let password = try #require(Harness.As.basic("dave", "dave").header)
+            let account = try #require(Harness.As.basic("alice", "other-password").header)
+            let session = #"{"user":"dave","password":"dave"}"#
+            let requests: [(host: String, request: String, status: Int)] = [
+                ("evil.example", "GET /api/jobs HTTP/1.1\r\nAuthorization: \(password)\r\n", 421),
+                ("localhost", "GET /api/jobs HTTP/1.1\r\nAuthorization: \(password)\r\n", 200),
+                ("evil.example", "POST /api/session HTTP/1.1\r\nContent-Length: \(session.utf8.count)\r\n", 421),
+                ("[::1]", "POST /api/session HTTP/1.1\r\nContent-Length: \(session.utf8.count)\r\n", 201),
+                // The other app has accounts.
+                ("evil.example", "GET /api/apps/other/jobs HTTP/1.1\r\nAuthorization: \(account)\r\n", 200),
+            ]
+            for (host, request, status) in requests {
+                var connection = try await RawConnection.open(port: try #require(api.client.port))
+                defer { connection.close() }
+                let body = request.hasPrefix("POST") ? session : ""
+                let answer = try await connection.exchange("\(request)Host: \(host)\r\n\r\n\(body)")
+                #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(host): \(answer)")
+            }
         }
     }
 

@@ -100,7 +100,12 @@ import Testing
         configuration.requestTime = .seconds(600)
         let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
         let problem = await #expect(throws: Problem.self) {
-            try await reader.read(request, kind: .limited, caller: .user("alice")) {}
+            try await reader.read(
+                request,
+                kind: .limited,
+                caller: .user("alice"),
+                connection: BodyConnection(end: {})
+            )
         }
         #expect(problem?.status == .badRequest)
     }

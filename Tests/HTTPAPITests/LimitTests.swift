@@ -41,7 +41,12 @@ import Testing
         let request = Request(head: head, body: RequestBody(asyncSequence: body))
         let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
         let problem = await #expect(throws: Problem.self) {
-            try await reader.read(request, kind: .limited, caller: .user("alice")) { source.finish() }
+            try await reader.read(
+                request,
+                kind: .limited,
+                caller: .user("alice"),
+                connection: BodyConnection(end: { source.finish() })
+            )
         }
         #expect(problem?.status == .requestTimeout)
     }

@@ -164,7 +164,12 @@ import Testing
         func read(_ size: Int, as user: String) async throws -> BodyReader.Body {
             let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")
             let body = RequestBody(buffer: ByteBuffer(repeating: 0x20, count: size))
-            return try await reader.read(Request(head: head, body: body), kind: .send, caller: .user(user)) {}
+            return try await reader.read(
+                Request(head: head, body: body),
+                kind: .send,
+                caller: .user(user),
+                connection: BodyConnection(end: {})
+            )
         }
         // It is not said how long they are: each takes twice what it may be, of 96 MiB.
         var held: [BodyReader.Body] = []

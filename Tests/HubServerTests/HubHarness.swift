@@ -6,6 +6,7 @@ import HubEmbedded
 import HubServer
 import HubWire
 import Hummingbird
+import HummingbirdCore
 import HummingbirdTesting
 import Logging
 import NIOCore
@@ -24,6 +25,9 @@ struct HubHarness: Sendable {
     /// Where its limits and jobs are.
     let host: WireHost
 
+    /// The store's file.
+    let path: String
+
     /// The keys of the rules, by their names.
     static let keys = ["Full": "full-key==", "Listen": "listen-key==", "Send": "send-key=="]
 
@@ -31,14 +35,14 @@ struct HubHarness: Sendable {
         spec: AppSpec = AppSpec(),
         answers: Bool = true,
         backlog: Int? = nil,
+        commitWait: Duration = .seconds(60),
         _ body: @Sendable @escaping (HubHarness) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try await SQLiteStore.open(
-            SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path, maximumBacklog: backlog)
-        )
+        let path = folder.appending(path: "store.sqlite").path
+        let store = try await SQLiteStore.open(SQLiteStore.Configuration(path: path, maximumBacklog: backlog))
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
         _ = try await store.apply(spec, to: .default)
@@ -60,19 +64,24 @@ struct HubHarness: Sendable {
         logger.logLevel = .critical
         var configuration = APIConfiguration()
         configuration.directoryLifetime = .zero
+        configuration.commitWait = commitWait
         configuration.classicWait = answers ? .seconds(30) : .milliseconds(100)
         let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
         try await host.prepare()
         let hub = EmbeddedHub(store: store, intake: host)
         let application = Application(
             responder: HubResponder(host: host, hub: hub, store: store, logger: logger),
+            server: HTTPServerBuilder { responder in
+                let handlers = HTTP1Channel.Configuration(additionalChannelHandlers: [EarlyResponseHandler()])
+                return RetainedConnections(HTTP1Channel(responder: responder, configuration: handlers))
+            },
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
             services: host.services
                 + (answers ? [RegisterHub(store: store, broker: broker, spec: spec)] : []),
             logger: logger
         )
         try await application.test(.live) { client in
-            try await body(HubHarness(store: store, client: client, hub: hub, host: host))
+            try await body(HubHarness(store: store, client: client, hub: hub, host: host, path: path))
         }
     }
 
@@ -111,26 +120,30 @@ struct HubHarness: Sendable {
         _ path: String,
         as rule: String? = "Full",
         body: String? = nil,
+        bytes: [UInt8]? = nil,
         headers: [String: String] = [:]
     ) async throws -> Answer {
         var fields = HTTPFields()
-        if let rule {
-            let port = self.client.port.map { ":\($0)" } ?? ""
-            fields[.authorization] = SASToken.make(
-                audience: "https://localhost\(port)\(path)",
-                rule: rule,
-                key: try #require(Self.keys[rule]),
-                expires: Timestamp.now.advanced(by: .seconds(600))
-            )
-        }
+        if let rule { fields[.authorization] = try self.token(of: rule, for: path) }
         for (name, value) in headers { fields[try #require(HTTPField.Name(name))] = value }
         let response = try await self.client.executeRequest(
             uri: path,
             method: method,
             headers: fields,
-            body: body.map { ByteBuffer(string: $0) }
+            body: bytes.map { ByteBuffer(bytes: $0) } ?? body.map { ByteBuffer(string: $0) }
         )
         return Answer(status: response.status.code, headers: response.headers, bytes: Array(buffer: response.body))
+    }
+
+    /// What a client of the rule puts into `Authorization`.
+    func token(of rule: String, for path: String) throws -> String {
+        let port = self.client.port.map { ":\($0)" } ?? ""
+        return SASToken.make(
+            audience: "https://localhost\(port)\(path)",
+            rule: rule,
+            key: try #require(Self.keys[rule]),
+            expires: Timestamp.now.advanced(by: .seconds(600))
+        )
     }
 
     /// The send of the job that an answer's `Location` names.

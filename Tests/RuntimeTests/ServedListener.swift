@@ -49,9 +49,18 @@ enum ServedListener {
     /// Serves `/name`, `/big`, `/slow` and others as long as the body runs.
     ///
     /// `/held` begins its answer at once, and ends it when `isReleased` is true.
+    ///
+    /// - Parameters:
+    ///   - limits: The limits of connections.
+    ///   - tls: Whether it speaks TLS.
+    ///   - patience: How long it waits for a client to close, after it has closed its own side.
+    ///   - isReleased: See above.
+    ///   - body: Gets the port.
+    /// - Throws: The body's error.
     static func run(
         _ limits: ConnectionLimits,
         tls: Bool = false,
+        patience: TimeAmount = .milliseconds(500),
         isReleased: NIOLockedValueBox<Bool> = NIOLockedValueBox(true),
         _ body: @escaping @Sendable (Int) async throws -> Void
     ) async throws {
@@ -92,7 +101,7 @@ enum ServedListener {
         let http1 = HTTP1Channel.Configuration(
             additionalChannelHandlers: [
                 StreamDeadlines(limit: time), HTTPParserErrorHandler(headerSize: 1000),
-                EarlyResponseHandler(timeout: .milliseconds(500), longest: .seconds(20)),
+                EarlyResponseHandler(timeout: patience, longest: .seconds(20)),
             ]
         )
         guard tls else {

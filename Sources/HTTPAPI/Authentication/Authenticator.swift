@@ -28,7 +28,7 @@ struct Authenticator: Sendable {
     ///   - spec: The app's declaration.
     ///   - connection: The other end of the connection, evaluated only if a password must be checked.
     /// - Returns: The caller.
-    /// - Throws: ``Problem``: 401, or 403 in the demonstration scheme; 503 when the store cannot be read or too many sign in at once.
+    /// - Throws: ``Problem``: 401, or 403 and 421 in the demonstration scheme; 503 when the store cannot be read or too many sign in at once.
     func caller(
         _ request: HTTPRequest,
         app: AppID,
@@ -38,7 +38,7 @@ struct Authenticator: Sendable {
         let headers = request.headerFields
         // A cookie comes by itself: what a program says of itself comes first.
         if headers.text(of: .authorization) == nil {
-            try self.requireLoopback(spec)
+            try self.requireLoopback(spec, named: request.authority)
             if let caller = try await self.sessions.caller(of: request, app: app, spec: spec) { return caller }
         }
         switch spec.authentication {
@@ -46,7 +46,7 @@ struct Authenticator: Sendable {
             return try await self.account(headers: headers, app: app, spec: spec) {
                 self.client(of: request, connection: connection())
             }
-        case .demonstration: return try await self.demonstration(headers: headers, app: app, spec: spec)
+        case .demonstration: return try await self.demonstration(request, app: app, spec: spec)
         }
     }
 
@@ -63,6 +63,7 @@ struct Authenticator: Sendable {
     ///   - app: The app.
     ///   - spec: The app's declaration.
     ///   - client: Who signs in.
+    ///   - authority: The server's name and port, as the client has them.
     /// - Returns: The user, and the hash that the password fits, if there is an account.
     /// - Throws: As ``caller(_:app:spec:connection:)``.
     func signIn(
@@ -70,7 +71,8 @@ struct Authenticator: Sendable {
         password: String,
         app: AppID,
         spec: AppSpec,
-        client: IPAddress
+        client: IPAddress,
+        authority: String?
     ) async throws -> (user: UserName, passwordHash: String?) {
         switch spec.authentication {
         case .accounts:
@@ -79,7 +81,7 @@ struct Authenticator: Sendable {
             }
             return (found.account.name, found.passwordHash)
         case .demonstration:
-            try self.requireLoopback(spec)
+            try self.requireLoopback(spec, named: authority)
             return (try Self.demonstrated(name: name, password: password, spec: spec), nil)
         }
     }
@@ -167,8 +169,9 @@ struct Authenticator: Sendable {
     /// The classic backend's scheme: the name is the password.
     ///
     /// Keys work beside it, for operators and backends.
-    private func demonstration(headers: HTTPFields, app: AppID, spec: AppSpec) async throws -> Caller {
-        try self.requireLoopback(spec)
+    private func demonstration(_ request: HTTPRequest, app: AppID, spec: AppSpec) async throws -> Caller {
+        try self.requireLoopback(spec, named: request.authority)
+        let headers = request.headerFields
         switch Authorization(headers.text(of: .authorization)) {
         case nil:
             throw Problem.forbidden("the header Authorization with the scheme Basic is required")
@@ -193,10 +196,18 @@ struct Authenticator: Sendable {
         do { return try UserName(name, spec.users) } catch { throw Problem.forbidden(error.description) }
     }
 
-    /// - Throws: ``Problem`` 403 where the app has the demonstration scheme and others than this host may ask.
-    private func requireLoopback(_ spec: AppSpec) throws {
-        guard spec.authentication != .demonstration || self.isLoopback else {
+    /// - Throws: ``Problem`` where the app has the demonstration scheme: 403 where others than this host may ask, and 421 for a request
+    ///   that has another name for it: a page may have its own name lead here (DNS rebinding).
+    private func requireLoopback(_ spec: AppSpec, named authority: String?) throws {
+        guard spec.authentication == .demonstration else { return }
+        guard self.isLoopback else {
             throw Problem.forbidden("the demonstration scheme works on a loopback address only")
+        }
+        guard LoopbackName.isLoopback(authority: authority) else {
+            throw Problem(
+                .misdirectedRequest,
+                "Host: with the demonstration scheme this server is localhost, 127.0.0.1 or [::1], and has no other name"
+            )
         }
     }
 

@@ -69,10 +69,9 @@ struct RegistrationImporter: Sendable {
             return try await timeout.waiting({ $0?.readableBytes ?? 0 }) {
                 try await pieces.next(isolation: #isolation)
             }
-        } catch is CancellationError {
-            throw CancellationError()
         } catch {
-            throw BodyReader.brokenOff
+            try Task.checkCancellation()
+            throw (error as? Problem) ?? BodyReader.brokenOff
         }
     }
 

@@ -1,13 +1,17 @@
 import HTTPTypes
 package import NIOCore
 package import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
 
 /// Closes connections after an answer: to a request not read to its end, to one that no other can follow, and while the
-/// server drains.
+/// server drains; and asks for a body, where the client waits to be asked.
 ///
-/// A client refused early (413, 401, 408) could go on sending its body, and Hummingbird would read it for ever. The
-/// close is delayed for a moment, and longer for a client that still sends, because a reset would discard the answer.
-/// Over HTTP/2 it ends the stream.
+/// A client refused early (413, 401, 408) could go on sending its body, and Hummingbird would read it for ever. After a
+/// whole request our side is closed at once, so that a client that reads to the end need not wait. All of it is closed after a moment,
+/// and later for a client that still sends, because a reset would discard the answer. Over HTTP/2 it ends the stream.
+///
+/// A client of HTTP/1.0 keeps its connection where it asks for it and the length of the answer is known: it knows no chunks, and the end
+/// of the connection is the end of any other answer.
 ///
 /// `Upgrade` and `CONNECT` are ignored and answered normally. NIO's parser takes the following bytes for another
 /// protocol: further requests would get no answer, and all bytes would stay in memory. So such a request is the last of
@@ -24,11 +28,20 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
     /// An outgoing event, and the error that ends an overdue body.
     struct BodyOverdue: Error {}
 
+    /// An outgoing event: asks for the body of the request that is answered next, where its client waits for that.
+    struct BodyWanted {}
+
     private let timeout: TimeAmount
     private let longest: TimeAmount
     /// Receives the requests; nil in a foreign server.
     private var deadlines: ConnectionDeadlines?
     private var isStream = false
+    /// Knows which requests are of HTTP/1.0; nil over HTTP/2.
+    private var http1: HTTP1Head?
+    /// The numbers of such requests that are not answered.
+    private var old: Set<Int> = []
+    /// The number of the request whose client waits to be asked for its body.
+    private var waiting: Int?
     /// Of the requests below, those that ``deadlines`` has heard of and not of their end.
     private var open = 0
     /// Requests begun and answers completed: a client may send requests before earlier ones are answered (pipelining).
@@ -64,6 +77,18 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
         self.isStream = context.channel.parent?.parent != nil
         let connection = self.isStream ? context.channel.parent : context.channel
         self.deadlines = try? connection?.pipeline.syncOperations.handler(type: ConnectionDeadlines.self)
+        if !self.isStream { self.standBeforeConversion(context) }
+    }
+
+    private func standBeforeConversion(_ context: ChannelHandlerContext) {
+        let pipeline = context.pipeline.syncOperations
+        // None in tests of this handler alone.
+        guard let codec = try? pipeline.handler(type: HTTP1ToHTTPServerCodec.self) else { return }
+        let head = HTTP1Head()
+        do { try pipeline.addHandler(head, position: .before(codec)) } catch {
+            return context.fireErrorCaught(error)
+        }
+        self.http1 = head
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
@@ -83,15 +108,19 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
             self.deadlines?.requestBegan()
             self.isReading = true
             if head.method == .head { self.heads.insert(self.requests) }
+            self.waiting = Expectation(head.headerFields) == .goAhead ? self.requests : nil
+            if self.http1?.isOld == true { self.old.insert(self.requests) }
             guard !self.isStream else { break }
             if head.changesProtocol { self.isForeign = true }
             if head.asksToClose || head.changesProtocol { self.isLast = true }
         case .body:
+            self.waiting = nil
             if self.isEnding { self.lastRead = .now() }
             // Bytes behind the last answer are discarded.
             if self.isIgnoring || self.isEnding { return }
         case .end:
             if self.isIgnoring { return }
+            self.waiting = nil
             self.isReading = false
             self.isDeaf = self.isForeign
         }
@@ -115,21 +144,39 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
         event: Any,
         promise: EventLoopPromise<Void>?
     ) {
-        guard event is BodyOverdue else { return context.triggerUserOutboundEvent(event, promise: promise) }
-        // A complete body needs no error, nor does that of a later request.
-        if self.isReading, self.requests == self.answers + 1 { context.fireErrorCaught(BodyOverdue()) }
+        switch event {
+        case is BodyOverdue:
+            // A complete body needs no error, nor does that of a later request.
+            if self.isReading, self.requests == self.answers + 1 { context.fireErrorCaught(BodyOverdue()) }
+        case is BodyWanted: self.askForBody(context)
+        default: return context.triggerUserOutboundEvent(event, promise: promise)
+        }
         promise?.succeed()
+    }
+
+    private func askForBody(_ context: ChannelHandlerContext) {
+        guard self.waiting == self.answers + 1 else { return }
+        self.waiting = nil
+        context.writeAndFlush(self.wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
     }
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch self.unwrapOutboundIn(data) {
         case .head(var head) where head.status.kind != .informational:
-            self.isEnding = self.isLastAnswer
+            self.waiting = nil
             // A chunked answer has no length, and NIO would write its end after headers that stand alone.
             let isHead = self.heads.remove(self.answers + 1) != nil
-            self.hasNoEnd = isHead && !self.isStream && head.headerFields[.contentLength] == nil
+            let hasLength = head.headerFields[.contentLength] != nil
+            self.hasNoEnd = isHead && !self.isStream && !hasLength
+            let isOld = self.old.remove(self.answers + 1) != nil
+            self.http1?.answersOld = isOld
+            self.isEnding = self.isLastAnswer || isOld && !(hasLength || isHead || head.status.hasNoBody)
             // HTTP/2 has no such header: its streams are channels of a connection.
-            if self.isEnding, !self.isStream { head.headerFields[.connection] = "close" }
+            if self.isEnding, !self.isStream {
+                head.headerFields[.connection] = "close"
+            } else if isOld {
+                head.headerFields[.connection] = "keep-alive"
+            }
             context.write(self.wrapOutboundOut(.head(head)), promise: promise)
         case .end:
             self.answers += 1
@@ -142,6 +189,8 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
             // A long answer to a slow client is not cut off: time counts from when it has left.
             written.futureResult.assumeIsolated().whenComplete { _ in
                 guard isEnding else { return self.closeWhenIdle(context) }
+                // Some clients stop sending when we have closed, and do not look at the answer.
+                if !self.isStream, !self.isReading { context.close(mode: .output, promise: nil) }
                 self.closeWhenRead(context, until: .now() + self.longest)
             }
         default: context.write(data, promise: promise)
@@ -181,6 +230,11 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
             context.channel.close(promise: nil)
         }
     }
+}
+
+extension HTTPResponse.Status {
+    /// Whether its answers end with their headers.
+    fileprivate var hasNoBody: Bool { self == .noContent || self == .notModified }
 }
 
 extension HTTPRequest {

@@ -18,7 +18,9 @@ package final class HTTPParserErrorHandler: ChannelDuplexHandler, RemovableChann
 
     private let headerSize: Int
     private let refusal: Refusal
-    private var fault: HTTPParserError?
+    private var fault: String?
+    /// What is wrong where the parser itself found no fault.
+    private var reason: String?
 
     /// - Parameters:
     ///   - headerSize: The most bytes of a request line and headers, for the words.
@@ -28,8 +30,13 @@ package final class HTTPParserErrorHandler: ChannelDuplexHandler, RemovableChann
         self.refusal = refusal
     }
 
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard let event = event as? HTTP1Head.Refused else { return context.fireUserInboundEventTriggered(event) }
+        self.reason = event.detail
+    }
+
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let fault = error as? HTTPParserError { self.fault = fault }
+        if let fault = error as? HTTPParserError { self.fault = self.reason ?? self.words(for: fault) }
         context.fireErrorCaught(error)
     }
 
@@ -39,7 +46,7 @@ package final class HTTPParserErrorHandler: ChannelDuplexHandler, RemovableChann
             head.status == .badRequest, head.headerFields[.requestID] == nil
         else { return context.write(data, promise: promise) }
         self.fault = nil
-        let (type, body) = self.refusal(self.words(for: fault))
+        let (type, body) = self.refusal(fault)
         let answer = HTTPResponse(
             status: .badRequest,
             headerFields: [

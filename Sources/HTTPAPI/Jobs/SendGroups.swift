@@ -14,6 +14,7 @@ final class SendGroups: Sendable {
     private let acceptor: JobAcceptor
     /// The apps whose group is being written or whose last message lingers.
     private let lines = NIOLockedValueBox<[AppID: Line]>([:])
+    private let watch = DeadlineWatch()
 
     /// The sends of an app.
     private struct Line {
@@ -29,8 +30,9 @@ final class SendGroups: Sendable {
         }
     }
 
-    private struct Waiting {
+    private struct Waiting: AwaitsCommit {
         let job: NewJob
+        let deadline = CommitDeadline.current
         let continuation: CheckedContinuation<GroupRole, Never>
     }
 
@@ -49,20 +51,27 @@ final class SendGroups: Sendable {
     /// - Throws: `StoreError` when it was not accepted.
     func accept(_ job: NewJob) async throws -> JobAcceptance {
         let role = await withCheckedContinuation { continuation in
+            let waiting = Waiting(job: job, continuation: continuation)
             let isFirst = self.withLine(of: job.app) { line in
                 if line.isWriting {
-                    line.waiting.append(Waiting(job: job, continuation: continuation))
+                    line.waiting.append(waiting)
                     return false
                 }
                 line.isWriting = true
                 return true
             }
-            if isFirst { continuation.resume(returning: .write) }
+            if isFirst {
+                continuation.resume(returning: .write)
+            } else if waiting.deadline != nil {
+                self.watch.begin(self.dropOverdue)
+            }
         }
         switch role {
         case .written(let answer): return try answer.get()
         case .write:
             defer { self.passOn(job.app) }
+            // The group before was written until now.
+            if CommitDeadline.current?.isOver() == true { throw StoreError.overdue }
             let others = self.take(job.app)
             let answers = await self.write([job] + others.map(\.job), of: job.app)
             for (other, answer) in zip(others, answers.dropFirst()) {
@@ -84,6 +93,20 @@ final class SendGroups: Sendable {
             line.waiting.removeFirst(others.count)
             return others
         }
+    }
+
+    /// Ends those whose time is over while another group is written.
+    ///
+    /// - Returns: Whether others wait.
+    private func dropOverdue() -> Bool {
+        let (overdue, hasMore) = self.lines.withLockedValue { lines in
+            lines.values.indices.reduce(into: ([Waiting](), false)) { found, index in
+                found.0 += lines.values[index].waiting.removeOverdue()
+                found.1 = found.1 || !lines.values[index].waiting.isEmpty
+            }
+        }
+        for waiting in overdue { waiting.continuation.resume(returning: .written(.failure(StoreError.overdue))) }
+        return hasMore
     }
 
     /// Starts writing the next group, if there is one.
@@ -108,7 +131,7 @@ final class SendGroups: Sendable {
                 self.withLine(of: app) { $0.lingering = (lingering, .now + JobPublisher.linger) }
             }
             return accepted.answers.map { .success($0) }
-        } catch let error as StoreError where error.code != .unavailable && jobs.count > 1 {
+        } catch let error as StoreError where ![.unavailable, .overdue].contains(error.code) && jobs.count > 1 {
             // One of them may be at fault: the others are not refused for it.
             var answers: [Result<JobAcceptance, any Error>] = []
             for job in jobs { answers += await self.write([job], of: app) }

@@ -31,7 +31,8 @@ struct SessionRoutes: Sendable {
                 password: password,
                 app: request.app,
                 spec: request.spec,
-                client: request.client ?? .unspecified
+                client: request.client ?? .unspecified,
+                authority: request.head.authority
             )
         } catch let problem as Problem where problem.status == .unauthorized {
             throw Problem(.unauthorized, problem.detail)

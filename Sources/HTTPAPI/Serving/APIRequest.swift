@@ -42,7 +42,7 @@ final class APIRequest: Sendable {
         self.query = QueryParameters(request.uri.query)
         self.body = body.bytes
         self.isLarge = body.permit != nil
-        self.stream = request.body
+        self.stream = body.stream
         self.app = app
         self.spec = spec
         self.identity = identity

@@ -50,6 +50,7 @@ package struct APIResponder: HTTPResponder {
             if origin != nil, let preflight = CrossOrigin.preflight(request) {
                 response = preflight
             } else {
+                try Expectation.check(request.headers)
                 let match = try self.table.match(request.method, path: request.uri.path)
                 trace.found(match)
                 response =
@@ -117,7 +118,7 @@ package struct APIResponder: HTTPResponder {
             body: match.route.body,
             caller: caller,
             spec: spec,
-            end: context.endBody
+            connection: context.body
         ) { body in
             let asked = APIRequest(
                 request,
@@ -201,10 +202,12 @@ package struct APIContext: RequestContext {
     /// The other end of the connection, also of a stream's; nil in tests without one.
     var connection: SocketAddress? { self.channel.remoteAddress }
 
-    /// Ends the request's body with an error, unless it has ended.
-    var endBody: @Sendable () -> Void {
+    var body: BodyConnection {
         let channel = self.channel
-        return { channel.triggerUserOutboundEvent(EarlyResponseHandler.BodyOverdue(), promise: nil) }
+        return BodyConnection(
+            ask: { channel.triggerUserOutboundEvent(EarlyResponseHandler.BodyWanted(), promise: nil) },
+            end: { channel.triggerUserOutboundEvent(EarlyResponseHandler.BodyOverdue(), promise: nil) }
+        )
     }
 }
 

@@ -10,6 +10,8 @@ struct BodyReader: Sendable {
         var bytes: [UInt8] = []
         /// Of a body beyond the usual limit: kept until the request is answered.
         var permit: FairPermits.Permit?
+        /// What was not read, where the route reads it itself.
+        var stream = RequestBody(buffer: ByteBuffer())
     }
 
     let configuration: APIConfiguration
@@ -29,25 +31,30 @@ struct BodyReader: Sendable {
     ///   - request: The request.
     ///   - kind: The kind of body the route accepts.
     ///   - caller: The sender.
-    ///   - end: Ends an overdue body, in any way.
-    /// - Returns: The body.
-    /// - Throws: ``Problem``: 413 for a body that is too large, 408 for an overdue one, 400 for one that breaks off,
-    ///   503 while too many are read or too many large ones kept; `CancellationError` when the server shuts down.
+    ///   - connection: Asks for a body, and ends an overdue one.
+    /// - Returns: The body, inflated.
+    /// - Throws: ``Problem``: 413 for a body that is too large, 415 for one that is coded in another way, 408 for an overdue one, 400
+    ///   for one that breaks off, 503 while too many are read or too many large ones kept; `CancellationError` when the server shuts down.
     func read(
         _ request: Request,
         kind: Route.Body,
         caller: Caller,
-        end: @escaping @Sendable () -> Void
+        connection: BodyConnection
     ) async throws -> Body {
+        if kind == .none { return Body() }
+        let coding = try ContentCoding(request.headers)
+        let stream = IncomingBody.open(request, coding: coding, connection: connection)
         let limit: Int
         switch kind {
-        case .none, .stream: return Body()
+        case .none, .stream: return Body(stream: stream)
         case .limited: limit = self.configuration.maximumBodySize
         case .send: limit = self.configuration.maximumSendSize
         case .upload: limit = self.configuration.maximumContentSize
         }
-        let length = request.headers.text(of: .contentLength).flatMap(Int.init)
+        var length = request.headers.text(of: .contentLength).flatMap(Int.init)
         if let length, length > limit { throw Self.tooLarge(limit) }
+        // How much comes out, nobody has said.
+        if coding != .identity { length = nil }
         guard self.reading.take(for: caller) else {
             throw Problem.later(.serviceUnavailable, "too many request bodies are being read", seconds: 1)
         }
@@ -59,7 +66,6 @@ struct BodyReader: Sendable {
             // The final size: growing would copy the bytes again and again.
             body.bytes.reserveCapacity(length)
         }
-        let stream = request.body
         do {
             try await self.timeouts.run(
                 { id in
@@ -67,7 +73,7 @@ struct BodyReader: Sendable {
                         try self.large.permit(limit * cost, for: caller)
                     }
                 },
-                end: end
+                end: connection.end
             )
             return body
         } catch is RequestTimeouts.Overdue {

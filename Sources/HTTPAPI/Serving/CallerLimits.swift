@@ -39,7 +39,7 @@ struct CallerLimits: Sendable {
     ///   - kind: The kind of body.
     ///   - caller: The caller.
     ///   - spec: The caller's app.
-    ///   - end: Ends an overdue body, in any way.
+    ///   - connection: Asks for a body, and ends an overdue one.
     ///   - work: The work.
     /// - Returns: What the work returns.
     /// - Throws: ``Problem``: 429 and 503 where the share is used up, and those of ``BodyReader``.
@@ -48,14 +48,14 @@ struct CallerLimits: Sendable {
         body kind: Route.Body,
         caller: Caller,
         spec: AppSpec,
-        end: @escaping @Sendable () -> Void,
+        connection: BodyConnection,
         _ work: @Sendable (BodyReader.Body) async throws -> Value
     ) async throws -> Value {
         let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
         if let seconds = self.limiter.take(caller, rate: rate) {
             throw Problem.later(.tooManyRequests, "too many requests a second from this caller", seconds: seconds)
         }
-        let body = try await self.body.read(request, kind: kind, caller: caller, end: end)
+        let body = try await self.body.read(request, kind: kind, caller: caller, connection: connection)
         defer { withExtendedLifetime(body.permit) {} }
         guard self.working.take(for: caller) else { throw Self.tooMany }
         defer { self.working.release(of: caller) }

@@ -78,6 +78,12 @@ struct Problem: Error, Sendable, Equatable {
                 "this is the app's last operator: make another account or key an operator first",
                 type: "last-operator"
             )
+        case .overdue:
+            self = .later(
+                .serviceUnavailable,
+                "the store is busy: the request has left its queue, and nothing of it was done; try again",
+                seconds: 1
+            )
         case .unavailable:
             self = .later(.serviceUnavailable, "the store is unavailable; try again", seconds: 5)
         default:

@@ -78,6 +78,8 @@ package struct WireHost: JobTaker {
         package let detail: String
         /// After how many seconds to try again.
         package var retryAfter: Int?
+        /// The codings of bodies that are taken, where the refusal is of another.
+        package var acceptEncoding: String?
 
         package init(_ status: HTTPResponse.Status, _ detail: String, retryAfter: Int? = nil) {
             self.status = status
@@ -92,6 +94,9 @@ package struct WireHost: JobTaker {
     }
 
     /// Reads a caller's body and works on the request, within the caller's share of the limits.
+    ///
+    /// What the work commits must begin in time (`CommitDeadline`), or it is refused and nothing is done: a client that has given up
+    /// sends again.
     ///
     /// - Parameters:
     ///   - request: The request.
@@ -115,8 +120,13 @@ package struct WireHost: JobTaker {
             body: isList ? .send : .limited,
             caller: caller.identified,
             spec: spec,
-            end: context.endBody
-        ) { try await work($0.bytes) }
+            connection: context.body
+        ) { body in
+            // From when it has come: a slow network is no reason.
+            try await CommitDeadline.$current.withValue(CommitDeadline(self.configuration.commitWait)) {
+                try await work(body.bytes)
+            }
+        }
     }
 
     /// Searches an audience, of which few are searched at once.
@@ -171,7 +181,9 @@ package struct WireHost: JobTaker {
         let seconds = problem.headers.text(of: .retryAfter).flatMap { Int($0) }
         let details =
             problem.errors.count > 1 ? problem.errors.map(\.description).joined(separator: "; ") : problem.detail
-        return Refusal(problem.status, details, retryAfter: seconds)
+        var refusal = Refusal(problem.status, details, retryAfter: seconds)
+        refusal.acceptEncoding = problem.headers.text(of: .acceptEncoding)
+        return refusal
     }
 
     /// Tells the operator of something in a send that does not go out.

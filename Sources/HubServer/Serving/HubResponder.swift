@@ -50,6 +50,7 @@ package struct HubResponder: HTTPResponder {
         var series = "unauthenticated"
         var response: Response
         do {
+            try Expectation.check(request.headers)
             guard let target = HubTarget(request.head),
                 let operation = HubOperation(request.method, target.parts)
             else { throw WireHost.Refusal(.notFound, "no such path") }
@@ -91,6 +92,10 @@ package struct HubResponder: HTTPResponder {
         let caller = WireHost.Caller(app: pass.app, name: HubRequest.caller(pass.rule))
         // A thousand handles alone are more than all other bodies may be.
         let isList = operation == .sendBatch
+        let most = isList ? WireNames.maximumList : WireNames.maximumBody
+        if let length = request.headers[.contentLength].flatMap(Int.init) {
+            try Self.check(size: length, of: "the body", most)
+        }
         return try await self.host.work(
             request,
             context: context,
@@ -98,7 +103,7 @@ package struct HubResponder: HTTPResponder {
             spec: pass.spec,
             isList: isList
         ) { body in
-            try Self.check(size: body.count, of: "the body", isList ? WireNames.maximumList : WireNames.maximumBody)
+            try Self.check(size: body.count, of: "the body", most)
             return try await self.handle(
                 operation,
                 HubRequest(
@@ -168,6 +173,7 @@ package struct HubResponder: HTTPResponder {
         var response = Response.wire(WireNames.xml, error.bytes(trackingID: trackingID, at: .now), refusal.status)
         // A whole number: the Java client cannot read anything else.
         response.headers[.retryAfter] = refusal.retryAfter.map(String.init)
+        response.headers[.acceptEncoding] = refusal.acceptEncoding
         return response
     }
 

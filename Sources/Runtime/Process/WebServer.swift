@@ -33,7 +33,7 @@ struct WebServer {
     func services<Responder: HTTPResponder>(_ responder: Responder) throws -> [any Service]
     where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let scheme = self.certificateFile == nil ? "http" : "https"
-        if scheme == "http", !Self.isLoopback(self.host) {
+        if scheme == "http", !LoopbackName.isLoopback(self.host) {
             self.logger.warning(
                 """
                 Plain HTTP is served to other machines, and passwords and keys travel unencrypted: configure certificate_file \
@@ -118,13 +118,6 @@ struct WebServer {
             )
         )
     }
-
-    /// Whether the address is reachable only from this host.
-    static func isLoopback(_ host: String) -> Bool {
-        if host == "localhost" || host == "::1" { return true }
-        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
-    }
 }
 
 extension APIConfiguration {
@@ -148,7 +141,7 @@ extension APIConfiguration {
         self.sessionIdle = settings.sessionIdle
         self.trustedProxies = settings.trustedProxies
         self.drainWait = configuration.drainTime / 2
-        self.isLoopback = WebServer.isLoopback(host)
+        self.isLoopback = LoopbackName.isLoopback(host)
         self.releaseMemory = Bootstrap.releaseMemory
         self.version = pushlineVersion
     }

@@ -42,6 +42,7 @@ final class GroupWriter: Sendable {
     private let queue = DispatchQueue(label: "pushline.store.writer", qos: .userInitiated)
     private let inlineExecution: InlineExecution
     private let state = NIOLockedValueBox(State())
+    private let watch = DeadlineWatch()
     private let commitCount = NIOLockedValueBox(0)
     private let commitTime = MetricDescription.storeCommitDuration.timer()
     private let commitSize = MetricDescription.storeCommitChanges.recorder()
@@ -82,20 +83,10 @@ final class GroupWriter: Sendable {
         var failing: (since: ContinuousClock.Instant, loggedAt: ContinuousClock.Instant)?
     }
 
-    /// How much a change writes.
-    enum Size {
-        /// ``InlineExecution/rows`` at most: where nothing else is going on, it is committed on its caller's thread.
-        case short
-        case ordinary
-        /// A large write with its own transaction: it delays others, and a savepoint would copy every page it touches.
-        case bulk
-
-        static func of(rows: Int) -> Size { rows <= InlineExecution.rows ? .short : .ordinary }
-    }
-
     /// A change that waits for its group.
-    private struct Change: Sendable {
+    private struct Change: AwaitsCommit, Sendable {
         let size: Size
+        let deadline = CommitDeadline.current
         /// Does it; the value stays with the closure until ``finish`` hands it over.
         let perform: @Sendable (WriteContext) throws -> Void
         let finish: @Sendable ((any Error)?) -> Void
@@ -117,7 +108,8 @@ final class GroupWriter: Sendable {
 
     /// Runs a change and returns when it is durable.
     ///
-    /// A cancelled caller waits nevertheless, because the change may be in its commit.
+    /// A cancelled caller waits nevertheless, because the change may be in its commit. One with a ``CommitDeadline`` waits for the
+    /// beginning of its commit until then.
     ///
     /// - Parameters:
     ///   - size: The size of the write.
@@ -154,6 +146,7 @@ final class GroupWriter: Sendable {
     var isAwaited: Bool { self.state.withLockedValue { !$0.waiting.isEmpty } || self.waiting.isShared }
 
     private func enqueue(_ change: Change) {
+        guard !change.isOver else { return change.finish(StoreError.overdue) }
         enum Next { case schedule, wait, refuse }
         let next = self.state.withLockedValue { state -> Next in
             guard state.waiting.count < Self.maximumWaiting else { return .refuse }
@@ -167,8 +160,18 @@ final class GroupWriter: Sendable {
             if change.size == .short, self.commitAtOnce() { return }
             self.queue.async { self.drain() }
         case .wait: break
-        case .refuse: change.finish(StoreError(.unavailable, "too many changes wait to be written"))
+        case .refuse: return change.finish(StoreError(.unavailable, "too many changes wait to be written"))
         }
+        if change.deadline != nil { self.watch.begin(self.dropOverdue) }
+    }
+
+    /// - Returns: Whether others wait that have a deadline.
+    private func dropOverdue() -> Bool {
+        let (overdue, hasMore) = self.state.withLockedValue { state in
+            (state.waiting.removeOverdue(), state.waiting.contains { $0.deadline != nil })
+        }
+        for change in overdue { change.finish(StoreError.overdue) }
+        return hasMore
     }
 
     private func drain() {
@@ -278,7 +281,9 @@ final class GroupWriter: Sendable {
             })
         {
             // Listed before it runs, so that its caller gets a result in any case.
-            results.append((change, nil))
+            results.append((change, change.isOver ? StoreError.overdue : nil))
+            if results.last?.error != nil { continue }
+            change.deadline?.begin()
             if results.count == 1, isLast || change.size == .bulk {
                 try self.performAlone(change, in: database, counts: counts)
             } else {

@@ -42,3 +42,16 @@ final class InlineExecution: Sendable {
         return try work()
     }
 }
+
+extension GroupWriter {
+    /// How much a change writes.
+    enum Size {
+        /// ``InlineExecution/rows`` at most: where nothing else is going on, it is committed on its caller's thread.
+        case short
+        case ordinary
+        /// A large write with its own transaction: it delays others, and a savepoint would copy every page it touches.
+        case bulk
+
+        static func of(rows: Int) -> Size { rows <= InlineExecution.rows ? .short : .ordinary }
+    }
+}

@@ -148,7 +148,8 @@ private final class SendUpload: Sendable {
         } catch {
             // The sender is gone. The lines read are accepted nevertheless: the repeat may have the same key.
             await self.accept(&group, in: &tasks)
-            if !Task.isCancelled { self.breakOff(400, "the body ended early or is not valid HTTP") }
+            let problem = (error as? Problem) ?? BodyReader.brokenOff
+            if !Task.isCancelled { self.breakOff(problem.status.code, problem.detail) }
         }
     }
 
