@@ -31,7 +31,7 @@ import Testing
         ) {
             let key = SignInQueues.Key(
                 app: .default,
-                name: name,
+                name: ExactText(name),
                 pair: Self.memory.pair(password, stored ?? "decoy")
             )
             let work = SignInQueues.Work(key: key, password: password, stored: stored)
