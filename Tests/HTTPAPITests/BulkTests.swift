@@ -138,7 +138,7 @@ import Testing
             let stored = try await api.store.registrations(RegistrationQuery(app: .default)).items
             #expect(stored.map(\.user?.name) == ["ann"])
             let ann = try UserName("ann", .folded)
-            #expect(stored.first?.tags == owned.map { PushModel.Tag($0, of: ann) }.sorted())
+            #expect(stored.first?.tags == owned.compactMap { PushModel.Tag($0, of: ann) }.sorted())
             let export = try await api.call(.get, "/api/registrations/export", as: .user("root"))
             #expect(try await self.bring(export.text, to: api).json["updated"]?.number == 1)
         }

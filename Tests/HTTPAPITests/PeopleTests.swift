@@ -18,7 +18,8 @@ import Testing
     }
 
     private static func send(_ answer: Harness.Answer, _ api: Harness) async throws -> SendRequest {
-        let id = try #require((answer.headers[.job] ?? answer.json["id"]?.text).flatMap(JobID.init), "\(answer.text)")
+        let text = answer.headers[.job] ?? answer.json["id"]?.text ?? ""
+        let id = try #require(JobID(text), "\(answer.text)")
         guard case .send(let send)? = try await api.store.job(id, app: .default)?.work else {
             throw InvalidValue("not a send")
         }

@@ -325,6 +325,6 @@ struct NameContract {
         let lists = TagExpression.any([Tag(user: user)] + (try (0..<150).map { try Tag("username:u\($0)", .folded) }))
         let campaign = try await self.scenario.accept(self.scenario.send(to: lists))
         let claim = try #require(try await self.scenario.claimCampaign(campaign))
-        #expect(claim.request.audience.expression == lists)
+        #expect(claim.campaign.request.audience.expression == lists)
     }
 }

@@ -69,7 +69,7 @@ struct RegistrationRanges {
                     var arguments: StatementArguments = [row]
                     if let user {
                         source += " AND user = ?"
-                        arguments += [user]
+                        arguments += [user.text]
                     }
                     if let number {
                         source += " AND \(Self.hasTag(slot))"
