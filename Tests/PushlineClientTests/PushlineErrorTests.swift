@@ -81,8 +81,8 @@ import Testing
 
     /// Another resource would be deleted: addresses lose such parts on their way.
     @Test(arguments: [".", ".."]) func noNameIsAWayThroughAPath(name: String) async throws {
-        let client = try self.client(ScriptedTransport([]))
-        let error = await #expect(throws: PushlineError.self) { try await client.removeUser(name) }
+        let caller = try client(ScriptedTransport())
+        let error = await #expect(throws: PushlineError.self) { try await caller.removeUser(name) }
         #expect(error?.code == .invalidRequest)
     }
 }
