@@ -106,11 +106,13 @@ extension AzureAppHub {
     ///
     /// - Returns: nil while there may be more.
     private func remove(_ user: UserName) async throws(AzureHubError) -> RegisterResult? {
+        // A user whom the hub cannot know has no registration there.
+        guard let tag = Tag(.user, of: user), AzureExpression.allows(tag) else { return .done }
         let end = ContinuousClock.now + Self.removalTime
         var (deleted, unreadable) = (0, 0)
         var continuation: String?
         repeat {
-            let page = try await self.hub.registrations(.tag(Tag(user: user).name), continuation: continuation)
+            let page = try await self.hub.registrations(.tag(tag.name), continuation: continuation)
             let ids = page.items.compactMap(\.id)
             for id in ids {
                 // One at least, or a slow hub would never be done.
@@ -152,12 +154,10 @@ extension AzureAppHub {
         return (try? spec.handle(text, of: upsert.pns)) == upsert.handle
     }
 
-    private static func owner(of registration: WireRegistration) -> String? {
+    private static func owner(of registration: WireRegistration) -> ExactText? {
         for name in registration.tags {
             // Azure compares tags without regard to letter case, and so must we.
-            if let tag = try? Tag(name, .folded), tag.owned == .user {
-                return String(tag.key.dropFirst(Tag.Owned.user.rawValue.count))
-            }
+            if let owner = (try? Tag(name, .folded))?.owner { return owner }
         }
         return nil
     }
@@ -176,14 +176,14 @@ extension AzureAppHub {
             tags.removeAll { $0.name.lowercased() == own.name.lowercased() }
             tags.append(own)
         }
-        guard tags.allSatisfy(AzureExpression.allows) else { throw AzureHubError(.refused, Self.noEqualsSign) }
+        guard tags.allSatisfy(AzureExpression.allows) else { throw AzureHubError(.refused, Self.noSuchTag) }
         let parts: [String]
         do { parts = try platform.parts(of: upsert.handle) } catch { throw AzureHubError(.refused, error.reason) }
         return WireRegistration(platform: platform, id: id.text, handle: parts, tags: tags.map(\.name))
     }
 
-    private static let noEqualsSign =
-        "an Azure hub takes no tag with =, and so no user whose name has one; register the device for another name"
+    private static let noSuchTag =
+        "an Azure hub takes tags of letters, digits and _ @ # . : - alone, and no user whose name has others; register the device for another name"
     private static let noCredentials = "an app with an Azure hub has no credentials of its own; leave the name out"
 
     private static func unreadable(_ count: Int) -> AzureHubError {

@@ -7,8 +7,23 @@ package enum AzureExpression {
     /// The most tags of any other.
     package static let mostTags = 6
 
-    /// Whether a hub takes a tag: names of users may have `=`, which no tag of Azure has.
-    static func allows(_ tag: Tag) -> Bool { !tag.name.utf8.contains(UInt8(ascii: "=")) }
+    /// Whether a hub takes a tag: names of users may have `=`, which no tag of Azure has, and others that no tag has.
+    static func allows(_ tag: Tag) -> Bool { tag.name.utf8.allSatisfy(Tag.allows) }
+
+    /// Checks that a hub can know a user, whom it knows by a tag.
+    ///
+    /// - Throws: `InvalidValue` for a name that no tag of Azure can have.
+    package static func check(_ user: UserName) throws(InvalidValue) {
+        let tag = Tag(user: user)
+        guard Self.allows(tag) else { throw Self.refusal(of: tag) }
+    }
+
+    /// Why a hub does not take what selects a user.
+    private static func refusal(of tag: Tag) -> InvalidValue {
+        InvalidValue(
+            "an Azure hub knows a user by a tag, so by at most \(Tag.Owned.longestName) letters, digits and _ @ # . : -; leave \"\(tag)\" out"
+        )
+    }
 
     /// Divides an expression into those that a hub takes: most often it is one.
     ///
@@ -23,6 +38,7 @@ package enum AzureExpression {
         guard count > 0 else { throw InvalidValue("everybody has no expression; send to all") }
         // Users share a call: one such name would fail all the others.
         if let tag = expression.tags.first(where: { !Self.allows($0) }) {
+            guard tag.owned != .user else { throw Self.refusal(of: tag) }
             throw InvalidValue("an Azure hub takes no tag with =, as \"\(tag)\" has; leave it out")
         }
         guard let alternatives = expression.alternatives else {

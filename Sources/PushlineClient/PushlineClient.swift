@@ -112,6 +112,10 @@ public struct PushlineClient: Sendable {
         var text = self.url.absoluteString
         while text.hasSuffix("/") { text.removeLast() }
         let parts = (self.app.map { ["apps", $0] } ?? []) + call.path
+        // URLs and proxies take them out of a path, and another resource would be meant.
+        if let part = parts.first(where: { [".", ".."].contains($0) }) {
+            throw PushlineError(.invalidRequest, "\"\(part)\" is the name of nothing here")
+        }
         text += "/api/" + parts.map(Self.escape).joined(separator: "/")
         let query = call.query.compactMap { name, value in value.map { "\(name)=\(Self.escape($0))" } }
         if !query.isEmpty { text += "?" + query.joined(separator: "&") }

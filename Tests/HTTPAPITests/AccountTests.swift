@@ -50,7 +50,7 @@ import Testing
 
     @Test(arguments: [
         (#"{"role":"user","password":"long enough"}"#, "name"),
-        (#"{"name":"a b","role":"user","password":"long enough"}"#, "name"),
+        (#"{"name":"a\nb","role":"user","password":"long enough"}"#, "name"),
         (#"{"name":"a:b","role":"user","password":"long enough"}"#, "name"),
         (#"{"name":"dora","password":"long enough"}"#, "role"),
         (#"{"name":"dora","role":"king","password":"long enough"}"#, "role"),

@@ -83,7 +83,9 @@ import Testing
             for (to, more, words) in [
                 (#"{"tags":"\#(tags)"}"#, "", "at most 6 tags"),
                 (#"{"tags":"\#((1...21).map { "t\($0)" }.joined(separator: " || "))"}"#, "", "at most 20 tags"),
-                (#"{"users":["a","b="]}"#, "", "no tag with ="),
+                (#"{"users":["a","b="]}"#, "", "knows a user by a tag"),
+                (#"{"user":"auth0|5f7c"}"#, "", "knows a user by a tag"),
+                (#"{"tags":"news && user('a b')"}"#, "", "knows a user by a tag"),
                 (#"{"registrations":["r"]}"#, "", "ids of registrations"),
                 (#"{"handles":[{"pns":"wns","handle":"https://db5.notify.windows.com/?token=x"}]}"#, "", "apns or fcm"),
                 (#"{"tag":"news"}"#, #","platforms":["wns"]"#, "apns or fcm"),

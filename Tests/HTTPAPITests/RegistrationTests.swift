@@ -128,7 +128,7 @@ import Testing
             let faults: [(HTTPRequest.Method, String, String)] = [
                 (.put, #"{}"#, "pns"), (.put, #"{"pns":"x","handle":"a"}"#, "pns"),
                 (.put, #"{"pns":"apns","handle":"xyz"}"#, "handle"),
-                (.put, #"{"pns":"fcm","handle":"a","user":"a b"}"#, "user"),
+                (.put, #"{"pns":"fcm","handle":"a","user":"a\nb"}"#, "user"),
                 (.put, #"{"pns":"fcm","handle":"a","tags":["a b"]}"#, "tags[0]"),
                 (.put, #"{"pns":"fcm","handle":"a","user":"ann","tags":["from:bob"]}"#, "tags[0]"),
                 (.put, #"{"pns":"fcm","handle":"a","id":"b"}"#, "id"),

@@ -110,7 +110,7 @@ import Testing
         (#"{"to":"bob","body":"x"}"#, "to"),
         (#"{"to":{},"body":"x"}"#, "to"),
         (#"{"to":{"user":"a","tag":"b"},"body":"x"}"#, "to"),
-        (#"{"to":{"user":"a b"},"body":"x"}"#, "to.user"),
+        (#"{"to":{"user":"a\nb"},"body":"x"}"#, "to.user"),
         (#"{"to":{"user":7},"body":"x"}"#, "to.user"),
         (#"{"to":{"usr":"a"},"body":"x"}"#, "to.usr"),
         (#"{"to":{"users":[]},"body":"x"}"#, "to.users"),

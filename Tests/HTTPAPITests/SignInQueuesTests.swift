@@ -31,7 +31,7 @@ import Testing
         ) {
             let key = SignInQueues.Key(
                 app: .default,
-                name: name,
+                name: ExactText(name),
                 pair: Self.memory.pair(password, stored ?? "decoy")
             )
             let work = SignInQueues.Work(key: key, password: password, stored: stored)
@@ -60,7 +60,7 @@ import Testing
         mutating func check(isRight: Bool = false) -> String? {
             guard let work = self.next() else { return nil }
             self.end(work, isRight: isRight)
-            return work.key.name
+            return work.key.name.text
         }
 
         mutating func end(_ work: SignInQueues.Work, isRight: Bool = false) {

@@ -144,9 +144,11 @@ import TokenIssuer
     @Test(
         arguments: [
             (nil, "is missing or no text"), (.integer(7), "is missing or no text"),
-            (.string(""), "1 to 111 characters"),
-            (.string("auth0|12345"), "letters, digits and _ @ # . : -"), (.string("café"), "letters, digits and"),
-            (.string(String(repeating: "x", count: 112)), "1 to 111 characters"),
+            (.string(""), "1 to 256 bytes"),
+            (.string("a\u{202E}b"), "U+202E"), (.string("a\u{85}b"), "U+0085"), (.string(".."), "cannot be . or .."),
+            // What a lone surrogate in an escape became.
+            (.string("a\u{FFFD}"), "U+FFFD"),
+            (.string(String(repeating: "x", count: 257)), "1 to 256 bytes"),
         ] as [(JSONValue?, String)]
     )
     func aTokenWithoutALegalNameIsRefused(user: JSONValue?, reason: String) async throws {

@@ -73,13 +73,14 @@ import Testing
     @Test func invalidNamesAreReportedByPosition() async throws {
         try await Harness.run { api async throws in
             var names = (0..<30).map { "\"u\($0)\"" }
-            (names[3], names[17], names[18], names[29]) = ("7", "\"a b\"", "\"\"", "\"\(Self.longNames(1)[0])y\"")
+            (names[3], names[17], names[18]) = ("7", "\"a\\nb\"", "\"\"")
+            names[29] = "\"\(String(repeating: "é", count: 128))y\""
             let body = #"{"to":{"users":[\#(names.joined(separator: ","))]},"body":"x"}"#
             let answer = try await api.call(.post, "/api/sends", body: body)
             #expect(answer.status == 400)
             #expect(answer.wrongMembers == [3, 17, 18, 29].map { "to.users[\($0)]" })
             // Not at any length.
-            let many = Self.body(Array(repeating: "a b", count: 5000))
+            let many = Self.body(Array(repeating: "a\\nb", count: 5000))
             let wrong = try await api.call(.post, "/api/sends", body: many)
             #expect(wrong.wrongMembers == (0..<10).map { "to.users[\($0)]" })
             #expect(try await api.store.jobs(JobQuery(app: .default)).items.isEmpty)
@@ -142,7 +143,7 @@ import Testing
         options.hub = .isSilent
         try await Harness.run(options) { api async throws in
             let body = [
-                Self.body(["bob"]), Self.body(Self.longNames(20_000)), Self.body(["a b"]), Self.body(["ann", "bob"]),
+                Self.body(["bob"]), Self.body(Self.longNames(20_000)), Self.body(["a\\nb"]), Self.body(["ann", "bob"]),
             ].joined(separator: "\n")
             let answer = try await api.call(.post, "/api/sends/batch", body: body)
             let lines = try answer.text.split(separator: "\n").map { try JSONReader.read(Array($0.utf8)) }

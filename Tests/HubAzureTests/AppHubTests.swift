@@ -100,7 +100,7 @@ struct AppHubTests {
                 Issue.record("it was not refused")
                 return
             }
-            #expect(reason.contains("no tag with =") && scripted.requests.isEmpty)
+            #expect(reason.contains("letters, digits and _ @ # . : - alone") && scripted.requests.isEmpty)
         }
     }
 

@@ -124,6 +124,41 @@ struct HubRegistrationTests {
         }
     }
 
+    @Test(
+        "An installation is any user's; no tag is made of a name that can be none",
+        arguments: ["x||vip", "a') || all('", "zo\u{E9} 🐙"]
+    )
+    func unusualUsers(name: String) async throws {
+        try await HubHarness.run { hub in
+            let user = JSONValue.string(name).compactText
+            let body =
+                #"{"platform":"apns","pushChannel":"\#(String(repeating: "01", count: 32))","userId":\#(user),"tags":["t"]}"#
+            let put = try await hub.call(.put, "/default/installations/i-1", as: "Listen", body: body)
+            #expect(put.status == 200, "\(put.text)")
+            let read = try await hub.call(.get, "/default/installations/i-1")
+            #expect(read.text.contains(#""userId":\#(user)"#), "\(read.text)")
+            let found = try #require(try await hub.call(.get, "/default/registrations").registrations.first)
+            #expect(found.tags.sorted() == ["$InstallationId:{i-1}", "t"])
+            let id = try #require(found.id.flatMap(RegistrationID.init))
+            #expect(try await hub.store.registration(id, app: .default)?.user?.key == ExactText(name))
+            // As an expression has it, and not in the braces of a tag.
+            let quoted = "user('\(name.replacing("'", with: "''"))')"
+            for (tags, status) in [(quoted, 201), ("$UserId:{\(name)}", 400), ("username:\(name)", 400)]
+            where tags.utf8.allSatisfy({ $0 < 0x80 }) {
+                let answer = try await hub.call(
+                    .post,
+                    "/default/messages",
+                    as: "Send",
+                    body: #"{"aps":{"alert":"x"}}"#,
+                    headers: ["ServiceBusNotification-Format": "apple", "ServiceBusNotification-Tags": tags]
+                )
+                // username:x||vip has its own meaning, which is not that user.
+                guard !tags.hasPrefix("username:x||") else { continue }
+                #expect(answer.status == status, "\(tags): \(answer.text)")
+            }
+        }
+    }
+
     @Test("Lists have pages with tokens that need no escape, by tag and by handle too")
     func lists() async throws {
         try await HubHarness.run { hub in

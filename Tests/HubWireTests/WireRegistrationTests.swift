@@ -172,6 +172,9 @@ struct WireTagsTests {
             ("$installationid:{x}||$UserId:{ann.b}", "installation:x || username:ann.b"),
             ("!$UserId:{Ann}", "!username:ann"), ("$UserId:{YW5u==}&&a", "username:yw5u== && a"),
             ("$InstallationId:{eA==}||b", "installation:eA== || b"), ("from:YQ== || a", "from:yq== || a"),
+            // A name may be any text, which is not read as a part of the expression.
+            ("a && user('$UserId:{b}||''c')", "a && user('$userid:{b}||''c')"),
+            ("user('é') || $UserId:{b}", "user('é') || username:b"),
         ] {
             #expect(try WireTags.expression(text, .folded).description == ours, "\(text)")
         }
@@ -183,7 +186,7 @@ struct WireTagsTests {
             "", "$", "$InstallationId", "$InstallationId:x", "$InstallationId:{}", "$InstallationId:{a b}",
             "$UserId:{a||b}",
             "$UserId:{a", "$Other:{a}", "a=b", "=a", "a &&=", "$UserId:{a}==b c", "usernam:a=", "a &", "a && ", "(a",
-            "a)", "a b", "a && || b", "é", "a;b", "$UserId:{a)||(b}",
+            "a)", "a b", "a && || b", "é", "a;b", "$UserId:{a)||(b}", "user('a", "user('$UserId:{b}",
             "\u{0}",
             String(repeating: "(", count: 10_000), String(repeating: "!", count: 10_000),
         ]

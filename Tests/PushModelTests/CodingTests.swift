@@ -127,6 +127,7 @@ import Testing
         spec.wns = .init(clientID: "c", clientSecretFile: "/s", tokenURL: "https://t")
         spec.registrationLifetimeDays = 90
         spec.registrationsPerUser = 20
+        spec.tagsPerRegistration = 300
         #expect(try JSONDecoder().decode(AppSpec.self, from: JSONEncoder().encode(spec)) == spec)
     }
 

@@ -21,17 +21,6 @@ import Testing
         #expect((try? JSONDecoder().decode([PushModel.Tag].self, from: JSONEncoder().encode([text]))) == nil)
     }
 
-    @Test func everyUserNameMakesATag() throws {
-        let longest = try UserName(String(repeating: "u", count: 111), .folded)
-        #expect(try Tag(Tag(user: longest).name, .folded) == Tag(user: longest))
-        #expect(Tag(user: longest).name.utf8.count == Tag.maximumLength)
-        #expect(throws: InvalidValue.self) { try UserName(String(repeating: "u", count: 112), .folded) }
-    }
-
-    @Test(arguments: ["", "a b", "a/b", "é", "a\u{0}", "a%00"]) func noUserNames(text: String) {
-        #expect(throws: InvalidValue.self) { try UserName(text, .folded) }
-    }
-
     @Test(arguments: ["default", "a", "0", "my-app-2", String(repeating: "x", count: 40)]) func apps(text: String)
         throws
     {

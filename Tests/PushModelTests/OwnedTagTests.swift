@@ -10,7 +10,11 @@ import Testing
         throws
     {
         let longest = try UserName(String(repeating: "u", count: 111), .folded)
-        #expect(try PushModel.Tag(PushModel.Tag(owned, of: longest).name, .folded) == PushModel.Tag(owned, of: longest))
+        let made = PushModel.Tag(owned, of: longest)
+        let own = try #require(made)
+        #expect(try PushModel.Tag(own.name, .folded) == own)
+        let longer = PushModel.Tag(owned, of: try UserName(String(repeating: "u", count: 112), .folded))
+        #expect(longer == nil)
         for prefix in [owned.rawValue, owned.rawValue.uppercased(), owned.rawValue.capitalized] {
             #expect(try PushModel.Tag("\(prefix)Bob", .folded).owned == owned)
             // Also where no user can be called so.

@@ -78,6 +78,13 @@ import Testing
         let error = await #expect(throws: PushlineError.self) { try await client.job("x") }
         #expect(error?.code == .invalidURL)
     }
+
+    /// Another resource would be deleted: addresses lose such parts on their way.
+    @Test(arguments: [".", ".."]) func noNameIsAWayThroughAPath(name: String) async throws {
+        let caller = try client(ScriptedTransport())
+        let error = await #expect(throws: PushlineError.self) { try await caller.removeUser(name) }
+        #expect(error?.code == .invalidRequest)
+    }
 }
 
 /// Through the network, to servers that are none or say no.

@@ -54,6 +54,7 @@ import Testing
                 requests_per_second: 7
                 registration_lifetime_days: 30
                 registrations_per_user: 7
+                tags_per_registration: 1000
                 apns: {key_file: keys/a.p8, key_id: ABC, team_id: 1234567890, topic: t, endpoint: "https://h:1", trust_file: /t}
                 fcm: {service_account_file: ../fcm.json, endpoint: "https://h:2", trust_file: t.pem}
                 wns:
@@ -76,6 +77,7 @@ import Testing
         #expect(spec.requestsPerSecond == 7)
         #expect(spec.registrationLifetimeDays == 30)
         #expect(spec.registrationsPerUser == 7)
+        #expect(spec.tagsPerRegistration == 1000 && spec.mostTags == 1000 && AppSpec().mostTags == 200)
         #expect(
             spec.apns
                 == AppSpec.APNs(

@@ -106,7 +106,7 @@ import Testing
         ["job"], ["job", "x", "--watch", "--deliveries"], ["accounts", "add", "ann"],
         ["accounts", "add", "ann", "--role", "king"], ["accounts", "disable", "ann", "--undo"],
         ["accounts", "change", "ann"],
-        ["accounts", "add", "a b", "--role", "user"],
+        ["accounts", "add", "a\nb", "--role", "user"],
         ["send", "--tags", "a", "--tag", "b", "x"], ["send", "--tags", "a"], ["send", "--count"],
         ["send", "--user", "ann", "--count", "--json", "f"], ["send", "--user", "ann", "--count", "--native", "f"],
         ["send", "--user", "ann", "--count", "--watch"], ["accounts", "add", "a:b", "--role", "user"],

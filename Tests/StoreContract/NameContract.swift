@@ -269,4 +269,62 @@ struct NameContract {
         #expect(try await self.store.apply(AppSpec(), to: other))
         #expect(try await self.store.apply(AppSpec(users: .exact), to: other))
     }
+
+    /// é as one character, and as e with an accent: the same to Swift's own texts, and two people.
+    @Test func usersDifferByNormalizationAlone() async throws {
+        let (composed, decomposed) = (try UserName("zo\u{E9}", .folded), try UserName("zoe\u{301}", .folded))
+        let id = try await self.put("aa", user: composed)
+        #expect(try await self.audience("user('zo\u{E9}')") == [1])
+        #expect(try await self.audience("user('zoe\u{301}')") == [])
+        #expect(try await self.audience("username:bob || user('zoe\u{301}') || user('zo\u{E9}')") == [1])
+        for (user, count) in [(composed, 1), (decomposed, 0)] {
+            for query in [
+                RegistrationQuery(app: .default, user: user), RegistrationQuery(app: .default, tag: Tag(user: user)),
+                RegistrationQuery(app: .default, user: composed, tag: Tag(user: user)),
+            ] { #expect(try await self.store.registrations(query).items.count == count) }
+        }
+        let deletion = try await self.store.change(
+            .delete(id),
+            app: .default,
+            user: decomposed,
+            sequence: try await self.scenario.sequence(),
+            expires: nil,
+            most: nil
+        )
+        #expect(deletion == .notFound)
+        // A line of an import for the one hands the other's device over.
+        let row = ImportedRegistration(id: id, pns: .apns, handle: Handle(stored: "aa"), user: decomposed, tags: [])
+        _ = try await self.store.importRegistrations([row], app: .default, sequence: try await self.scenario.sequence())
+        #expect(try await self.store.registration(id, app: .default)?.user == decomposed)
+        #expect(try await self.audience("user('zo\u{E9}')") == [])
+        for user in [composed, decomposed] {
+            let account = Account(app: .default, name: user, role: .user, isDisabled: false, created: .now)
+            try await self.store.change(.add(account, passwordHash: "\(user.key.utf8.count)"))
+        }
+        #expect(try await self.store.account(composed, app: .default)?.passwordHash == "4")
+        #expect(try await self.fixture.faults() == [])
+    }
+
+    /// A name that looks like an expression is a name, also where it is read from a job again.
+    @Test(arguments: ["x||vip", "a') || all('", "a\\\"/'"])
+    func aNameIsNoExpression(name: String) async throws {
+        let user = try UserName(name, .folded)
+        _ = try await self.put("aa", user: user)
+        _ = try await self.put(
+            "bb",
+            user: UserName("vip", .folded),
+            tags: ["vip", "x", "all"].map { try Tag($0, .folded) }
+        )
+        #expect(try await self.audience(Tag(user: user).name) == [1])
+        let job = try await self.scenario.accept(self.scenario.send(to: .tag(Tag(user: user))))
+        guard case .send(let send)? = try await self.store.job(job.id, app: .default)?.work else {
+            throw Unexpected("\(job)")
+        }
+        #expect(send.audience.expression == .tag(Tag(user: user)))
+        #expect(try await self.scenario.fanOut(job).count == 1)
+        let lists = TagExpression.any([Tag(user: user)] + (try (0..<150).map { try Tag("username:u\($0)", .folded) }))
+        let campaign = try await self.scenario.accept(self.scenario.send(to: lists))
+        let claim = try #require(try await self.scenario.claimCampaign(campaign))
+        #expect(claim.campaign.request.audience.expression == lists)
+    }
 }

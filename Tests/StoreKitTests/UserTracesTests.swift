@@ -1,3 +1,4 @@
+import Foundation
 import PushModel
 import StoreKit
 import Testing
@@ -107,5 +108,35 @@ import Testing
             let text = try StoredJSON.text(work: work)
             #expect(try self.traces().patterns.contains { text.contains($0) }, "\(text)")
         }
+    }
+
+    /// JSON may escape a slash, and any character; the texts are looked for in rows before these are read.
+    @Test(arguments: ["ann", "a|b", "a\"b", "\"", "a\\b", "a/b", "/", "🐙ann", "ann🐙", "a'b", "é", "a&b<c>"])
+    func aNameIsFoundHoweverJSONEscapesIt(name: String) throws {
+        let traces = try self.traces(name)
+        let user = try UserName(name, .folded)
+        let upsert = RegisterRequest.Upsert(pns: .fcm, handle: Handle(stored: "h"), tags: [], onBehalf: .init(of: user))
+        let other = try Tag("news", .folded)
+        for work in [
+            Job.Work.send(SendRequest(to: .tags(.tag(Tag(user: user))), content: .message(.init(body: "b")))),
+            .send(SendRequest(to: .tags(.any([other, Tag(user: user)])), content: .message(.init(body: "b")))),
+            .register(.upsert(.random(), upsert)), .register(.removeUser(user, withAccount: true)),
+        ] {
+            let escaping = JSONEncoder()
+            escaping.outputFormatting = .sortedKeys
+            let escaped = String(decoding: try escaping.encode(work), as: UTF8.self)
+            let ascii = escaped.unicodeScalars.map { scalar in
+                scalar.isASCII
+                    ? String(scalar)
+                    : scalar.utf16.map { "\\u" + String(Int($0) + 0x10000, radix: 16).dropFirst() }.joined()
+            }.joined()
+            for text in [try StoredJSON.text(work: work), try StoredJSON.text(work), escaped, ascii] {
+                #expect(traces.patterns.contains { text.contains($0) }, "\(text)")
+                #expect(try StoredJSON.work(from: Array(text.utf8)) == work)
+            }
+        }
+        let lines = "username:bob\n\(Tag(user: user))\nnews"
+        #expect(traces.removed(fromLines: lines) == "username:bob\nusername:\nnews")
+        #expect(traces.removed(fromLines: "username:bob\nnews") == nil)
     }
 }

@@ -134,7 +134,7 @@ struct Authenticator: Sendable {
             isRight = try await self.passwords.verify(
                 password,
                 // All spellings of an account's name share its failures.
-                name: user?.key ?? name,
+                name: user?.key.text ?? name,
                 app: app,
                 stored: credential?.passwordHash,
                 client: client

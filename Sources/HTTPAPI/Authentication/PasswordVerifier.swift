@@ -62,7 +62,7 @@ final class PasswordVerifier: Sendable {
         let pair = self.memory.pair(password, stored ?? self.decoy)
         // The decoy fits no password, so it is never remembered.
         if self.memory.recall(pair) { return true }
-        let key = SignInQueues.Key(app: app, name: name, pair: pair)
+        let key = SignInQueues.Key(app: app, name: ExactText(name), pair: pair)
         let work = SignInQueues.Work(key: key, password: password, stored: stored)
         let client = client()
         return try await withCheckedThrowingContinuation { continuation in

@@ -17,7 +17,7 @@ struct SignInQueues: Sendable {
     /// The identity of a check: equal requests share one.
     struct Key: Hashable, Sendable {
         let app: AppID
-        let name: String
+        let name: ExactText
         let pair: PasswordMemory.Pair
     }
 

@@ -49,7 +49,7 @@ struct ImportLine {
         let given = try members.string("user").map { name in
             try Self.named("user") { try UserName(name, self.spec.users) }
         }
-        let all = try RegistrationTags.read(members["tags"], member: "tags", self.spec.users)
+        let all = try RegistrationTags.read(members["tags"], member: "tags", self.spec)
         let (user, tags) = try self.split(all, user: given)
         return ImportedRegistration(
             id: id,
@@ -83,8 +83,7 @@ struct ImportLine {
     /// The user of the first `username:` tag.
     private func user(named tags: [Tag]) throws -> UserName? {
         guard let index = tags.firstIndex(where: { $0.owned == .user }) else { return nil }
-        let name = String(tags[index].name.dropFirst(Tag.Owned.user.rawValue.count))
-        return try Self.named("tags[\(index)]") { try UserName(name, self.spec.users) }
+        return try Self.named("tags[\(index)]") { try tags[index].owner.map { try UserName($0.text, self.spec.users) } }
     }
 
     /// The line's own expiry, or the app's lifetime of a registration.

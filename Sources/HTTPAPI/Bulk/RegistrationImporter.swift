@@ -6,8 +6,8 @@ import Store
 
 /// Reads registrations line by line and writes them in groups while the next lines arrive.
 struct RegistrationImporter: Sendable {
-    /// The most bytes of a line: sixty tags and a handle, all of it escaped, and some blanks.
-    static let lineLimit = 64 << 10
+    /// The most bytes of a line: a thousand tags and a handle, all of it escaped, and some blanks.
+    static let lineLimit = 768 << 10
 
     let store: any RegistrationStore
     let configuration: APIConfiguration

@@ -52,6 +52,11 @@ struct HubAddressing {
         )
     }
 
+    /// - Throws: ``Problem`` 422 for a user whom no tag of such a hub can name.
+    static func check(_ user: UserName) throws {
+        do { try AzureExpression.check(user) } catch { throw Self.refused(error.reason) }
+    }
+
     private static func services(of send: SendRequest, at hub: AppSpec.AzureHub) throws -> [PushService] {
         if let other = send.platforms.first(where: { !hub.platforms.contains($0) }) {
             throw Self.refused(Self.noService(other, at: hub))

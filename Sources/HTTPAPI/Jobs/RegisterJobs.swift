@@ -13,7 +13,7 @@ struct RegisterJobs: Sendable {
     ///   - request: Who asks, and how long they wait.
     ///   - route: The route's name for `Idempotency-Key`; nil = the route ignores the header, for a repeat is harmless.
     /// - Returns: What came of it in time.
-    /// - Throws: ``Problem``; `StoreError` when it could not be accepted.
+    /// - Throws: ``Problem``, 422 for a user whom the app's hub cannot know; `StoreError` when it could not be accepted.
     func take(
         _ work: RegisterRequest,
         user: UserName?,
@@ -22,6 +22,9 @@ struct RegisterJobs: Sendable {
     ) async throws -> JobIntake.Answer {
         let configuration = self.context.configuration
         let caller = try request.caller
+        if request.spec.azureHub != nil, let owner = work.onBehalf?.user ?? user {
+            try HubAddressing.check(owner)
+        }
         let key = try route.flatMap { try request.idempotency(route: $0) }
         let job = NewJob(
             app: request.app,

@@ -35,7 +35,7 @@ struct AccountRoutes: Sendable {
             throw Problem.invalid([error.named("name")])
         }
         // Basic authentication ends the name at the first colon.
-        guard !name.name.contains(":") else {
+        guard !name.name.utf8.contains(UInt8(ascii: ":")) else {
             throw members.fault("name", "has no colon: nobody could sign in with it")
         }
         guard let role = try Self.role(members) else { throw members.fault("role", "is required") }

@@ -28,22 +28,17 @@ struct KeyRoutes: Sendable {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         let members = try StrictMembers(request.json(), known: ["name", "role"])
-        // Its sends by the classic route have a user of that name as their sender.
-        let name: UserName
-        do { name = try UserName(try members.requiredString("name"), request.spec.users) } catch let error
-            as InvalidValue
-        {
-            throw Problem.invalid([error.named("name")])
-        }
+        let name = try members.requiredString("name")
+        do { try APIKey.check(name: name) } catch { throw Problem.invalid([error.named("name")]) }
         guard let role = Role(rawValue: try members.requiredString("role")), role != .user else {
             throw members.fault("role", "must be sender or operator")
         }
         let secret = APIKeySecret.make()
-        let key = APIKey(app: request.app, name: name.name, role: role, created: .now, revoked: nil)
+        let key = APIKey(app: request.app, name: name, role: role, created: .now, revoked: nil)
         do {
             try await self.context.store.change(.addKey(key, hash: secret.hash))
         } catch let error as StoreError where error.code == .conflict {
-            let detail = try await self.context.store.takenKeyName(name.name, app: request.app)
+            let detail = try await self.context.store.takenKeyName(name, app: request.app)
             throw Problem(.conflict, detail, type: "name-taken")
         }
         var response = Response.json(Self.text(key, secret: secret), status: .created)

@@ -76,7 +76,7 @@ struct RegistrationRoutes: Sendable {
             user: user,
             pns: upsert.pns,
             handle: upsert.handle,
-            tags: Set(upsert.tags + (user.map { [Tag(user: $0)] } ?? [])).sorted(),
+            tags: Set(upsert.tags + [user.flatMap { Tag(.user, of: $0) }].compactMap { $0 }).sorted(),
             state: .live,
             updated: .now
         )
@@ -198,11 +198,11 @@ struct RegistrationRoutes: Sendable {
             return RegisterRequest.Patch(credential: credential)
         }
         let changes = try StrictMembers(value, path: "tags", known: ["add", "remove"])
-        let users = request.spec.users
         let patch = RegisterRequest.Patch(
-            add: try RegistrationTags.read(changes["add"], member: "tags.add", users),
-            remove: try RegistrationTags.read(changes["remove"], member: "tags.remove", users),
-            credential: credential
+            add: try RegistrationTags.read(changes["add"], member: "tags.add", request.spec),
+            remove: try RegistrationTags.read(changes["remove"], member: "tags.remove", request.spec),
+            credential: credential,
+            mostTags: request.spec.mostTags
         )
         guard !patch.add.isEmpty || !patch.remove.isEmpty else {
             throw members.fault("tags", "add or remove must name a tag")

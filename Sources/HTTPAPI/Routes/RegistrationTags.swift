@@ -5,28 +5,27 @@ enum RegistrationTags {
     /// - Parameters:
     ///   - value: The array; nil = no tags.
     ///   - member: The array's member name.
-    ///   - users: The app's comparison of user names.
+    ///   - spec: The app: how it compares names of users, and how many tags a registration may have.
     /// - Returns: The tags in order, without duplicates.
     /// - Throws: ``Problem`` that names the element.
-    static func read(_ value: JSONValue?, member: String, _ users: AppSpec.Users) throws -> [Tag] {
+    static func read(_ value: JSONValue?, member: String, _ spec: AppSpec) throws -> [Tag] {
         guard let value else { return [] }
         guard case .array(let values) = value else {
             throw Problem.invalid(member, "must be an array, not \(value.kind)")
         }
-        var tags: [Tag] = []
-        var known: Set<Tag> = []
+        var (tags, known): ([Tag], Set<Tag>) = ([], [])
         for (index, value) in values.enumerated() {
             guard case .string(let text) = value else {
                 throw Problem.invalid("\(member)[\(index)]", "must be a string, not \(value.kind)")
             }
             do {
-                let tag = try Tag(text, users)
+                let tag = try Tag(text, spec.users)
                 if known.insert(tag).inserted { tags.append(tag) }
             } catch {
                 throw Problem.invalid([error.named("\(member)[\(index)]")])
             }
-            guard tags.count <= Registration.maximumTags else {
-                throw Problem.invalid(member, "a registration has at most \(Registration.maximumTags) tags")
+            guard tags.count <= spec.mostTags else {
+                throw Problem.invalid(member, "a registration of this app has at most \(spec.mostTags) tags")
             }
         }
         return tags

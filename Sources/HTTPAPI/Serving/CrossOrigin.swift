@@ -17,7 +17,7 @@ enum CrossOrigin {
 
     /// The app whose declaration decides; nil for paths of no app.
     static func app(of path: String) -> AppID? {
-        let parts = path.split(separator: "/", maxSplits: 4, omittingEmptySubsequences: false)
+        let parts = PercentCoding.parts(of: path[...], at: "/", maxSplits: 4)
         guard parts.count > 2, parts[0].isEmpty, parts[1].lowercased() == "api" else { return nil }
         guard parts.count > 3, parts[2].lowercased() == "apps" else { return .default }
         return PercentCoding.decode(parts[3], plusIsSpace: false).flatMap { try? AppID($0) }

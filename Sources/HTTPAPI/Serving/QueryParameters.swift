@@ -13,8 +13,8 @@ struct QueryParameters: Sendable {
     let parameters: [Parameter]
 
     init(_ query: String?) {
-        self.parameters = (query ?? "").split(separator: "&", omittingEmptySubsequences: true).map { part in
-            let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        self.parameters = PercentCoding.parts(of: (query ?? "")[...], at: "&", omittingEmpty: true).map { part in
+            let halves = PercentCoding.parts(of: part, at: "=", maxSplits: 1)
             let raw = halves.count == 2 ? String(halves[1]) : ""
             return Parameter(
                 name: PercentCoding.decode(halves[0], plusIsSpace: true) ?? String(halves[0]),

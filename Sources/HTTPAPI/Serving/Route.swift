@@ -150,7 +150,7 @@ struct RouteTable: Sendable {
     func match(_ method: HTTPRequest.Method, path: String) throws -> Match {
         // Most paths have no parameters, and are found without splitting.
         if let index = self.literals[path] { return try self.entries[index].match(method, parameters: [:]) }
-        var parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        var parts = PercentCoding.parts(of: path[...], at: "/")
         for entry in self.entries {
             if let parameters = entry.parameters(parts) { return try entry.match(method, parameters: parameters) }
         }

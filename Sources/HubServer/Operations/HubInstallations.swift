@@ -245,7 +245,7 @@ struct HubInstallations: Sendable {
         try request.check(added)
         let removed = try WireTags.tags(tags.removed, request.spec.users)
         guard (added + removed).allSatisfy({ $0.owned == nil }), !added.isEmpty || !removed.isEmpty else { return nil }
-        return RegisterRequest.Patch(add: added, remove: removed)
+        return RegisterRequest.Patch(add: added, remove: removed, mostTags: WireTags.maximumTags)
     }
 
     /// The installation of its registrations; nil where none of them is for native notifications.

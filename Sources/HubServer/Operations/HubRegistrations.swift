@@ -163,8 +163,8 @@ struct HubRegistrations: Sendable {
     private static func etag(_ registration: Registration) -> String {
         var hash = SHA256()
         let contents = [
-            String(registration.updated.milliseconds), registration.handle?.text ?? "", registration.user?.key ?? "",
-            registration.credential.name, registration.written?.platform ?? "",
+            String(registration.updated.milliseconds), registration.handle?.text ?? "",
+            registration.user?.key.text ?? "", registration.credential.name, registration.written?.platform ?? "",
         ]
         let template = registration.template
         let texts =

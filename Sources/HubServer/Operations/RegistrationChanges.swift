@@ -92,9 +92,7 @@ struct RegistrationChanges: Sendable {
         var owner = user
         var others: [Tag] = []
         for tag in tags {
-            if owner == nil, tag.owned == .user {
-                owner = try UserName(String(tag.name.dropFirst(Tag.Owned.user.rawValue.count)), request.spec.users)
-            }
+            if owner == nil, let name = tag.owner { owner = try UserName(name.text, request.spec.users) }
             if let owned = tag.owned {
                 guard let owner, tag == Tag(owned, of: owner) else {
                     throw InvalidValue(member: "Tags", "\"\(tag)\" belongs to a user other than the registration's")

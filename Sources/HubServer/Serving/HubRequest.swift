@@ -83,7 +83,7 @@ struct HubTarget: Sendable {
         else { return nil }
         let path = target.prefix { $0 != "?" }
         var parts: [String] = []
-        for part in path.split(separator: "/") {
+        for part in PercentCoding.parts(of: path, at: "/", omittingEmpty: true) {
             guard let text = PercentCoding.decode(part, plusIsSpace: false) else { return nil }
             parts.append(text)
         }
@@ -97,9 +97,9 @@ struct HubTarget: Sendable {
 
     private static func parameters(_ text: Substring) -> [String: String] {
         var parameters: [String: String] = [:]
-        for part in text.split(separator: "&") {
-            let name = part.prefix { $0 != "=" }
-            let value = part.dropFirst(name.count + 1)
+        for part in PercentCoding.parts(of: text, at: "&", omittingEmpty: true) {
+            let halves = PercentCoding.parts(of: part, at: "=", maxSplits: 1)
+            let (name, value) = (halves[0], halves.count == 2 ? halves[1] : "")
             let key = (PercentCoding.decode(name, plusIsSpace: true) ?? String(name)).lowercased()
             // The first counts.
             if parameters[key] == nil {

@@ -110,8 +110,8 @@ package struct InstallationPatch: Sendable, Equatable {
             try Self.apply(step, to: &installation)
             // After each step: the next one looks at all tags.
             let most = installation.templates.map(\.tags.count).max() ?? 0
-            guard max(most, installation.tags.count) <= Registration.maximumTags else {
-                throw InvalidValue(member: "/tags", "an installation has at most \(Registration.maximumTags) tags")
+            guard max(most, installation.tags.count) <= WireTags.maximumTags else {
+                throw InvalidValue(member: "/tags", "an installation has at most \(WireTags.maximumTags) tags")
             }
         }
     }

@@ -30,6 +30,9 @@ package enum WireTags {
             ? String(decoding: tag.name.utf8.dropFirst(self.installation.utf8.count), as: UTF8.self) : nil
     }
 
+    /// The most tags of a registration or an installation, its user's own not counted, as on Azure's wire.
+    package static let maximumTags = 60
+
     /// The tags that a client gives a registration.
     ///
     /// - Throws: ``InvalidValue`` for one that is none, and for those of the system.
@@ -45,8 +48,8 @@ package enum WireTags {
             }
             if known.insert(tag).inserted { tags.append(tag) }
             // Within the loop: a body has room for thousands.
-            guard tags.count <= Registration.maximumTags else {
-                throw InvalidValue(member: "Tags", "a registration has at most \(Registration.maximumTags) tags")
+            guard tags.count <= Self.maximumTags else {
+                throw InvalidValue(member: "Tags", "a registration has at most \(Self.maximumTags) tags")
             }
         }
         return tags
@@ -58,7 +61,8 @@ package enum WireTags {
         var names: [String] = []
         if let installation {
             names.append("$InstallationId:{\(installation)}")
-            if let user = registration.user { names.append("$UserId:{\(user.name)}") }
+            // A name that a tag cannot have is read of the installation alone.
+            if let user = registration.user, Tag(.user, of: user) != nil { names.append("$UserId:{\(user.name)}") }
         }
         for tag in registration.tags where Self.installation(of: tag) == nil {
             if installation == nil || tag.owned != .user { names.append(tag.name) }
@@ -78,32 +82,43 @@ package enum WireTags {
         try Tag(self.translated(text), users)
     }
 
-    /// The text with our own tags in place of those of the system.
+    /// The text with our own tags in place of those of the system; what stands in quotes is a name, and stays.
     private static func translated(_ text: String) throws(InvalidValue) -> String {
         guard text.utf8.contains(UInt8(ascii: "$")) else { return text }
-        var output = ""
-        var rest = text[...]
-        while let dollar = rest.utf8.firstIndex(of: UInt8(ascii: "$")) {
-            output += rest[..<dollar]
-            rest = rest[dollar...]
-            let lower = rest.prefix(Self.installationBegin.count).lowercased()
-            let (begin, tag): (String, String)
-            if lower.hasPrefix(Self.installationBegin) {
-                (begin, tag) = (Self.installationBegin, Self.installation)
-            } else if lower.hasPrefix(Self.userBegin) {
-                (begin, tag) = (Self.userBegin, Tag.Owned.user.rawValue)
-            } else {
-                throw InvalidValue("a tag that begins with $ is $InstallationId:{…} or $UserId:{…}")
+        var output: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.first {
+            switch byte {
+            case UInt8(ascii: "$"): output += try Self.takeTag(&rest)
+            case UInt8(ascii: "'"):
+                // With both quotes; one that does not end is for the reader of the expression to refuse.
+                let quoted = rest.prefix(rest.dropFirst().prefix { $0 != byte }.count + 2)
+                output += quoted
+                rest = rest.dropFirst(quoted.count)
+            default:
+                output.append(byte)
+                rest = rest.dropFirst()
             }
-            rest = rest.dropFirst(begin.count)
-            guard let end = rest.utf8.firstIndex(of: UInt8(ascii: "}")), rest[..<end].utf8.allSatisfy(Tag.allowsInName),
-                end > rest.startIndex
-            else {
-                throw InvalidValue("the braces of \(begin)…} must have 1 or more letters, digits and _ @ # . : - =")
-            }
-            output += tag + rest[..<end]
-            rest = rest[rest.utf8.index(after: end)...]
         }
-        return output + rest
+        return String(decoding: output, as: UTF8.self)
+    }
+
+    /// Takes a tag of the system off the front.
+    ///
+    /// - Returns: Our own.
+    private static func takeTag(_ rest: inout ArraySlice<UInt8>) throws(InvalidValue) -> [UInt8] {
+        let known = [(self.installationBegin, self.installation), (self.userBegin, Tag.Owned.user.rawValue)]
+        let found = known.first { begin, _ in
+            String(decoding: rest.prefix(begin.utf8.count), as: UTF8.self).withoutCapitals == begin
+        }
+        guard let (begin, tag) = found else {
+            throw InvalidValue("a tag that begins with $ is $InstallationId:{…} or $UserId:{…}")
+        }
+        let name = rest.dropFirst(begin.utf8.count).prefix(while: Tag.allowsInName)
+        guard !name.isEmpty, name.endIndex < rest.endIndex, rest[name.endIndex] == UInt8(ascii: "}") else {
+            throw InvalidValue("the braces of \(begin)…} must have 1 or more letters, digits and _ @ # . : - =")
+        }
+        rest = rest[(name.endIndex + 1)...]
+        return Array(tag.utf8) + name
     }
 }

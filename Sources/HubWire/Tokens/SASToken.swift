@@ -96,7 +96,7 @@ package struct SASToken: Sendable, Equatable {
 
     private static func segments(_ path: Substring, isEncoded: Bool) -> [String]? {
         var segments: [String] = []
-        for segment in path.split(separator: "/") {
+        for segment in PercentCoding.parts(of: path, at: "/", omittingEmpty: true) {
             // Some clients encode the address before they encode the audience, others do not.
             guard let decoded = PercentCoding.decode(segment, plusIsSpace: false) ?? (isEncoded ? nil : String(segment))
             else { return nil }

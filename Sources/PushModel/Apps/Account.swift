@@ -43,6 +43,19 @@ package struct APIKey: Sendable, Equatable {
     }
 }
 
+extension APIKey {
+    /// Checks the name of a new key, which has the alphabet of a user's own tags: the classic route sends as `from:` that name.
+    ///
+    /// - Throws: ``InvalidValue`` for any other text.
+    package static func check(name: String) throws(InvalidValue) {
+        guard (1...Tag.Owned.longestName).contains(name.utf8.count), name.utf8.allSatisfy(Tag.allowsInName) else {
+            throw InvalidValue(
+                "a key's name has 1 to \(Tag.Owned.longestName) letters, digits and _ @ # . : - ="
+            )
+        }
+    }
+}
+
 extension UserName {
     /// The account of that name as idempotency keys, pauses and quotas name it, apart from a key of the same name.
     package var caller: String { "account:\(self.key)" }

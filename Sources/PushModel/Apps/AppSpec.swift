@@ -47,6 +47,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
     package var registrationLifetimeDays: Int?
     /// Live registrations that a user may make; nil = ``defaultRegistrationsPerUser``.
     package var registrationsPerUser: Int?
+    /// Tags that a registration may have, its user's own not counted; nil = ``defaultTagsPerRegistration``.
+    package var tagsPerRegistration: Int?
     /// Whose pages in a browser may call the API (CORS).
     package var origins: [WebOrigin] = []
     /// Where its devices are registered, and its sends go; nil = the embedded hub.
@@ -56,6 +58,17 @@ package struct AppSpec: Codable, Sendable, Equatable {
 
     /// The default limit of a user's live registrations.
     package static let defaultRegistrationsPerUser = 100
+    /// The default limit of a registration's tags, and the most that an app may say.
+    package static let defaultTagsPerRegistration = 200
+    package static let maximumTagsPerRegistration = 1000
+    /// The most tags that an Azure hub is sure to take.
+    private static let tagsAtAzure = 60
+
+    /// The most tags of a registration, its user's own not counted.
+    package var mostTags: Int {
+        let own = self.tagsPerRegistration ?? Self.defaultTagsPerRegistration
+        return self.azureHub == nil ? own : min(own, Self.tagsAtAzure)
+    }
 
     package init(
         authentication: Authentication = .accounts,
@@ -83,7 +96,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
 
     private enum CodingKeys: String, CodingKey {
         case authentication, users, reservedTags, recording, richDefault, contents
-        case requestsPerSecond, registrationLifetimeDays, registrationsPerUser
+        case requestsPerSecond, registrationLifetimeDays, registrationsPerUser, tagsPerRegistration
         case tokens, origins
         case azureHub = "hub"
     }
@@ -101,6 +114,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         self.requestsPerSecond = try container.decodeIfPresent(Int.self, forKey: .requestsPerSecond)
         self.registrationLifetimeDays = try container.decodeIfPresent(Int.self, forKey: .registrationLifetimeDays)
         self.registrationsPerUser = try container.decodeIfPresent(Int.self, forKey: .registrationsPerUser)
+        self.tagsPerRegistration = try container.decodeIfPresent(Int.self, forKey: .tagsPerRegistration)
         self.tokens = try container.decodeIfPresent(TokenSettings.self, forKey: .tokens)
         self.origins = try container.decodeIfPresent([WebOrigin].self, forKey: .origins) ?? []
         self.azureHub = try container.decodeIfPresent(AzureHub.self, forKey: .azureHub)
@@ -118,6 +132,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         try container.encodeIfPresent(self.requestsPerSecond, forKey: .requestsPerSecond)
         try container.encodeIfPresent(self.registrationLifetimeDays, forKey: .registrationLifetimeDays)
         try container.encodeIfPresent(self.registrationsPerUser, forKey: .registrationsPerUser)
+        try container.encodeIfPresent(self.tagsPerRegistration, forKey: .tagsPerRegistration)
         try container.encodeIfPresent(self.tokens, forKey: .tokens)
         if !self.origins.isEmpty { try container.encode(self.origins, forKey: .origins) }
         try container.encodeIfPresent(self.azureHub, forKey: .azureHub)

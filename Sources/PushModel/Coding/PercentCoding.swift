@@ -45,6 +45,22 @@ package enum PercentCoding {
         return String(validating: bytes, as: UTF8.self)
     }
 
+    /// Divides a path or a query as it came, before its parts are decoded: an escaped separator is none.
+    ///
+    /// By bytes: a separator with an accent behind it is one character to Swift, and still a separator.
+    package static func parts(
+        of text: Substring,
+        at separator: Unicode.Scalar,
+        maxSplits: Int = .max,
+        omittingEmpty: Bool = false
+    ) -> [Substring] {
+        text.utf8.split(
+            separator: UInt8(ascii: separator),
+            maxSplits: maxSplits,
+            omittingEmptySubsequences: omittingEmpty
+        ).map { Substring($0) }
+    }
+
     /// The value of a hexadecimal digit, large or small; nil for another character.
     package static func digit(_ byte: UInt8) -> UInt8? {
         switch byte {

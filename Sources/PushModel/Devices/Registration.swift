@@ -1,8 +1,5 @@
 /// A device's registration: its address, its user and its tags.
 package struct Registration: Sendable, Equatable {
-    /// The most tags of a registration, its user's own not counted.
-    package static let maximumTags = 60
-
     /// The store's number for it: ascends, is never reused, survives re-registration (rule 2).
     package let row: Int64
     package let id: RegistrationID
@@ -12,7 +9,7 @@ package struct Registration: Sendable, Equatable {
     package let handle: Handle?
     /// With which of the app's credentials it is reached.
     package let credential: CredentialName
-    /// All tags, the user's own included, sorted.
+    /// All tags, the user's own included where the name can stand in one, sorted.
     package let tags: [Tag]
     package let state: State
     package let updated: Timestamp
@@ -181,7 +178,7 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
                 self.id = registration.id
                 self.version = registration.version
                 // FNV-1a; no tag has a line feed.
-                self.tags = registration.tags.map(\.key).sorted().joined(separator: "\n").utf8
+                self.tags = registration.tags.sorted().map(\.key).joined(separator: "\n").utf8
                     .reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
             }
         }
@@ -215,11 +212,19 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
         package let remove: [Tag]
         /// With which credential it is reached from now on; nil = as before.
         package let credential: CredentialChoice?
+        /// The most tags that it may lead to; nil = ``AppSpec/defaultTagsPerRegistration``.
+        package let mostTags: Int?
 
-        package init(add: [Tag] = [], remove: [Tag] = [], credential: CredentialChoice? = nil) {
+        package init(
+            add: [Tag] = [],
+            remove: [Tag] = [],
+            credential: CredentialChoice? = nil,
+            mostTags: Int? = nil
+        ) {
             self.add = add
             self.remove = remove
             self.credential = credential
+            self.mostTags = mostTags
         }
     }
 

@@ -4,6 +4,9 @@
 ///
 /// The characters are those of Azure Notification Hubs, so that an app can move between hubs, and letter case is
 /// ignored as there (decision 27). A user's name within a tag compares as the app compares names.
+///
+/// A user's name may be any text, and most texts are no tag. Such a user's devices are selected by `user('…')`, a quote in the name
+/// doubled, which stands in expressions alone: no device has it as a tag, and no caller can claim it.
 package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
     /// The greatest length, in characters.
     package static let maximumLength = 120
@@ -26,21 +29,22 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         /// The user's sends by the classic route.
         case sender = "from:"
 
-        /// How long a user's name may be, so that each of these is a legal tag.
-        static let longestName = Tag.maximumLength - (Owned.allCases.map(\.rawValue.utf8.count).max() ?? 0)
+        /// How long a user's name may be for each of these to be a legal tag.
+        package static let longestName = Tag.maximumLength - (Owned.allCases.map(\.rawValue.utf8.count).max() ?? 0)
 
         /// The meaning of a tag with a lower-case prefix.
         fileprivate init?(of key: String) {
-            guard let found = Owned.allCases.first(where: { key.utf8.starts(with: $0.rawValue.utf8) }) else {
+            if let found = Owned.allCases.first(where: { key.utf8.starts(with: $0.rawValue.utf8) }) {
+                self = found
+            } else if key.utf8.starts(with: Tag.userBegin) {
+                self = .user
+            } else {
                 return nil
             }
-            self = found
         }
     }
 
     /// Reads a tag from user input.
-    ///
-    /// A stored tag is read as exact for any app: names in it were folded, if at all, before it was stored.
     ///
     /// - Parameters:
     ///   - name: The text.
@@ -64,15 +68,83 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         self.name = owned == nil ? name : self.key
     }
 
-    /// The user's own tag of that meaning.
-    package init(_ owned: Owned, of user: UserName) {
-        self.key = owned.rawValue + user.key
+    /// Reads what was kept: a tag, with names in it that were folded, if at all, before; or what selects a user's devices.
+    ///
+    /// - Throws: ``InvalidValue`` for any other text.
+    package init(kept text: String) throws(InvalidValue) {
+        guard text.utf8.starts(with: Tag.userBegin) else {
+            try self.init(text, .exact)
+            return
+        }
+        guard let name = Tag.quoted(text.utf8) else { throw InvalidValue("the name of a user does not end") }
+        // As it would be written now: by another text it would be another's.
+        self.init(user: try UserName(key: name, shownAs: nil))
+    }
+
+    /// The user's own tag of that meaning; nil where the name cannot stand in one.
+    package init?(_ owned: Owned, of user: UserName) {
+        guard Tag.allowsAsName(user.key.text) else { return nil }
+        self.key = owned.rawValue + user.key.text
         self.name = self.key
     }
 
-    /// The tag that every registration of that user has.
+    /// What selects the registrations of a user: the tag that each of them has, or `user('…')` where the name cannot stand in one.
     package init(user: UserName) {
-        self.init(.user, of: user)
+        if let tag = Tag(.user, of: user) {
+            self = tag
+        } else {
+            let quoted = user.key.utf8.flatMap { $0 == UInt8(ascii: "'") ? [$0, $0] : [$0] }
+            self.key = "user('\(String(decoding: quoted, as: UTF8.self))')"
+            self.name = self.key
+        }
+    }
+
+    /// The key of the user whose registrations it selects; nil for any other tag.
+    package var owner: ExactText? {
+        if self.key.utf8.starts(with: Owned.user.rawValue.utf8) {
+            return ExactText(String(decoding: self.key.utf8.dropFirst(Owned.user.rawValue.utf8.count), as: UTF8.self))
+        }
+        return self.isTag ? nil : Tag.quoted(self.key.utf8).map { ExactText($0) }
+    }
+
+    /// Whether it is a tag, and not what selects the devices of a user whose name cannot stand in one.
+    package var isTag: Bool { !self.key.utf8.starts(with: Tag.userBegin) }
+
+    /// How the selection of a user by name begins.
+    static let userBegin = Array("user('".utf8)
+
+    /// Whether a user's name can stand in each of the user's own tags.
+    private static func allowsAsName(_ name: String) -> Bool {
+        name.utf8.count <= Owned.longestName && name.utf8.allSatisfy(Tag.allowsInName)
+    }
+
+    /// The name in a text that is `user('…')` and no more.
+    private static func quoted(_ text: String.UTF8View) -> String? {
+        let bytes = Array(text)
+        guard let (name, end) = Tag.quoted(in: bytes, at: 0), end == bytes.count else { return nil }
+        return name
+    }
+
+    /// The name in a `user('…')` that begins at a place, and the place behind it; nil where it does not end.
+    static func quoted(in bytes: [UInt8], at start: Int) -> (name: String, end: Int)? {
+        var name: [UInt8] = []
+        var position = start + Tag.userBegin.count
+        while position < bytes.count {
+            let byte = bytes[position]
+            position += 1
+            guard byte == UInt8(ascii: "'") else {
+                name.append(byte)
+                continue
+            }
+            guard position < bytes.count else { return nil }
+            switch bytes[position] {
+            case UInt8(ascii: "'"): name.append(byte)
+            case UInt8(ascii: ")"): return (String(decoding: name, as: UTF8.self), position + 1)
+            default: return nil
+            }
+            position += 1
+        }
+        return nil
     }
 
     /// The tag's meaning, for any user; nil for an app's own tag.
@@ -82,14 +154,14 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
     package func begins(withOneOf prefixes: [String]) -> Bool {
         // Tags compare in any letter case, also where user names are exact.
         let text = self.key.withoutCapitals
-        return prefixes.contains { !$0.isEmpty && text.hasPrefix($0.withoutCapitals) }
+        return prefixes.contains { !$0.isEmpty && text.utf8.starts(with: $0.withoutCapitals.utf8) }
     }
 
     /// The original spelling, if it differs from the key.
-    package var shown: String? { self.name == self.key ? nil : self.name }
+    package var shown: String? { ExactText(self.name) == ExactText(self.key) ? nil : self.name }
 
     package init(from decoder: any Decoder) throws {
-        try self.init(decoder.singleValueContainer().decode(String.self), .exact)
+        try self.init(kept: decoder.singleValueContainer().decode(String.self))
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -97,7 +169,7 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         try container.encode(self.name)
     }
 
-    static func allows(_ byte: UInt8) -> Bool {
+    package static func allows(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):
@@ -120,9 +192,9 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
 
     package var description: String { self.name }
 
-    package static func == (lhs: Tag, rhs: Tag) -> Bool { lhs.key == rhs.key }
+    package static func == (lhs: Tag, rhs: Tag) -> Bool { ExactText(lhs.key) == ExactText(rhs.key) }
 
-    package static func < (lhs: Tag, rhs: Tag) -> Bool { lhs.key < rhs.key }
+    package static func < (lhs: Tag, rhs: Tag) -> Bool { ExactText(lhs.key) < ExactText(rhs.key) }
 
-    package func hash(into hasher: inout Hasher) { hasher.combine(self.key) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(ExactText(self.key)) }
 }

@@ -7,6 +7,8 @@ extension TagExpression {
 
     /// Reads an expression: tags, `!`, `&&`, `||` and parentheses, in this order of precedence, with optional spaces.
     ///
+    /// `user('…')` stands for the user of that name, with each quote in it doubled: any name can be written so.
+    ///
     /// - Parameters:
     ///   - text: The text, as a caller writes it.
     ///   - users: The app's comparison of user names.
@@ -88,7 +90,7 @@ struct TagExpressionParser {
                 self.frame = Frame(start: self.position)
                 self.position += 1
             case let byte? where Tag.allows(byte):
-                return try self.readTag()
+                return try self.startsUser ? self.readUser() : self.readTag()
             case nil where self.outer.isEmpty && self.position == 0:
                 throw self.fault("a tag expression names a tag at least")
             case nil, UInt8(ascii: ")"), UInt8(ascii: "&"), UInt8(ascii: "|"):
@@ -97,6 +99,17 @@ struct TagExpressionParser {
                 throw self.fault(Self.alphabet)
             }
         }
+    }
+
+    /// Whether `user('` is next.
+    private var startsUser: Bool { self.bytes[self.position...].starts(with: Tag.userBegin) }
+
+    private mutating func readUser() throws(InvalidValue) {
+        guard let (name, end) = Tag.quoted(in: self.bytes, at: self.position) else {
+            throw self.fault("user('…') ends with a quote and a parenthesis; a quote in the name is written twice")
+        }
+        do { self.builder.append(Tag(user: try UserName(name, self.users))) } catch { throw self.fault(error.reason) }
+        self.position = end
     }
 
     private mutating func readTag() throws(InvalidValue) {
@@ -208,7 +221,8 @@ struct TagExpressionParser {
 
     // MARK: Bytes
 
-    private static let alphabet = "a tag is made of letters, digits and _ @ # . : -"
+    private static let alphabet =
+        "a tag is made of letters, digits and _ @ # . : -; a user of any other name is user('…')"
 
     private var current: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
 
@@ -255,6 +269,9 @@ struct TagExpressionParser {
         self.position += 2
     }
 
-    /// All before a fault is ASCII: bytes are columns.
-    private func fault(_ reason: String) -> InvalidValue { InvalidValue("column \(self.position + 1): \(reason)") }
+    /// A column is a character of Unicode: names of users have others than ASCII.
+    private func fault(_ reason: String) -> InvalidValue {
+        let before = String(decoding: self.bytes[..<self.position], as: UTF8.self).unicodeScalars.count
+        return InvalidValue("column \(before + 1): \(reason)")
+    }
 }

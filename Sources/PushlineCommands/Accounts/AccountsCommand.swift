@@ -26,7 +26,7 @@ struct AccountsCommand: AsyncParsableCommand {
         @OptionGroup var host: HostOptions
         @OptionGroup var app: AppOption
 
-        @Argument(help: "The name to sign in with: letters, digits and _ @ # . -")
+        @Argument(help: "The name to sign in with: any text of 1 to 256 bytes without a colon.")
         var name: String
 
         @Option(
@@ -45,7 +45,7 @@ struct AccountsCommand: AsyncParsableCommand {
             // Whether it is a name is no matter of the app's.
             do { _ = try UserName(self.name, .exact) } catch { throw ValidationError("\(error.reason).") }
             // Basic authentication ends the name at the first colon.
-            guard !self.name.contains(":") else {
+            guard !self.name.utf8.contains(UInt8(ascii: ":")) else {
                 throw ValidationError("An account's name has no colon: nobody could sign in with it.")
             }
             guard Role(rawValue: self.role) != nil else { throw ValidationError("--role is user, sender or operator.") }

@@ -6,7 +6,7 @@ extension AppSpec {
     static let keys =
         [
             "authentication", "users", "reserved_tags", "recording", "requests_per_second",
-            "registration_lifetime_days", "registrations_per_user", "hub", "tokens", "api",
+            "registration_lifetime_days", "registrations_per_user", "tags_per_registration", "hub", "tokens", "api",
         ] + PushService.inService.map(\.rawValue) + ["rich", "contents"]
 
     /// - Parameters:
@@ -35,6 +35,8 @@ extension AppSpec {
         self.requestsPerSecond = try section.integer("requests_per_second", in: 1...1_000_000)
         self.registrationLifetimeDays = try section.integer("registration_lifetime_days", in: 1...36_500)
         self.registrationsPerUser = try section.integer("registrations_per_user", in: 1...10_000)
+        self.tagsPerRegistration =
+            try section.integer("tags_per_registration", in: 1...Self.maximumTagsPerRegistration)
         for service in PushService.inService {
             guard let form = service.descriptor.credentials,
                 let found = try section.section(service.rawValue, known: form.keys + [Self.furtherCredentials])

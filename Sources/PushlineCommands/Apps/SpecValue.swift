@@ -50,6 +50,7 @@ extension AppSpec {
             "requests_per_second": self.requestsPerSecond.map(SpecValue.number),
             "registration_lifetime_days": self.registrationLifetimeDays.map(SpecValue.number),
             "registrations_per_user": .number(self.registrationsPerUser ?? Self.defaultRegistrationsPerUser),
+            "tags_per_registration": .number(self.mostTags),
         ]
         let services = self.services.compactMap { service in
             self.tree(of: service).map { (key: service.rawValue, value: $0 as SpecValue?) }

@@ -31,9 +31,7 @@ struct KeysCommand: AsyncParsableCommand {
         var role: String
 
         func validate() throws {
-            do { _ = try UserName(self.name, .exact) } catch {
-                throw ValidationError("A key's name is made of letters, digits and _ @ # . : - =")
-            }
+            do { try APIKey.check(name: self.name) } catch { throw ValidationError("\(error.reason).") }
             guard let role = Role(rawValue: self.role), role != .user else {
                 throw ValidationError("--role is sender or operator.")
             }

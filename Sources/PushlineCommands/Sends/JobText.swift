@@ -43,10 +43,7 @@ struct JobText {
 
     /// The reason that there is no target, by the kind of audience.
     private var nobody: String {
-        let users = (self.job.to ?? []).compactMap { tag in
-            let own = Tag.Owned.user.rawValue
-            return tag.hasPrefix(own) ? String(tag.dropFirst(own.count)) : nil
-        }
+        let users = (self.job.to ?? []).compactMap { (try? Tag(kept: $0))?.owner?.text }
         guard users.isEmpty || users.count < self.job.to?.count ?? 0 else {
             return users.count == 1
                 ? "user \"\(users[0])\" has no matching device" : "none of the users has a matching device"

@@ -52,6 +52,6 @@ extension RegistrationID {
 extension Tag {
     /// Reads the column's value.
     package init(stored name: String) throws(StoreError) {
-        do { try self.init(name, .exact) } catch { throw StoreError(.corrupt, "a row has no legal tag") }
+        do { try self.init(kept: name) } catch { throw StoreError(.corrupt, "a row has no legal tag") }
     }
 }

@@ -97,7 +97,7 @@ package enum StoredSend {
 
     private static func audience(_ reader: inout Reader) -> SendAudience? {
         guard reader.take(Part.count) else {
-            return reader.string().flatMap { try? Tag($0, .exact) }.map { .tags(.tag($0)) }
+            return reader.string().flatMap { try? Tag(kept: $0) }.map { .tags(.tag($0)) }
         }
         guard let count = reader.number(), reader.take(Part.given), let given = reader.number(),
             reader.take(Part.kind), let kind = reader.string().flatMap(RecipientCount.Kind.init(rawValue:)),

@@ -3,7 +3,7 @@ package import PushModel
 /// A tag as the store finds the registrations that have it.
 package enum StoredTag: Hashable, Sendable {
     /// A user's own tag, of that user of that app: it stands in no table, for the user's registrations are those that have it.
-    case user(String, app: Int64)
+    case user(ExactText, app: Int64)
     /// Any other tag, by its number.
     case number(Int64)
 
@@ -15,14 +15,5 @@ package enum StoredTag: Hashable, Sendable {
         case (.user, .number): true
         case (.number, .user): false
         }
-    }
-}
-
-extension Tag {
-    /// The user's key in a user's own tag; nil for any other tag.
-    package var owner: String? {
-        let beginning = Tag.Owned.user.rawValue.utf8
-        guard self.key.utf8.starts(with: beginning) else { return nil }
-        return String(self.key.dropFirst(beginning.count))
     }
 }

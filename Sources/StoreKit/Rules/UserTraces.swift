@@ -6,18 +6,37 @@ package import Store
 /// Names are compared as they are decoded, never as words in a row's text.
 package struct UserTraces: Sendable {
     private let user: UserName
-    /// The user's own tags, and what stands in their place: a tag of nobody, for no user's name is empty.
+    /// What selects the user, and the user's tag as a sender; what stands in their place is a tag of nobody, for no user's name is empty.
     private let tags: [(own: Tag, nobody: Tag)]
 
     package init(_ user: UserName) throws(StoreError) {
         self.user = user
         var tags: [(own: Tag, nobody: Tag)] = []
-        for owned in Tag.Owned.allCases { tags.append((Tag(owned, of: user), try Tag(stored: owned.rawValue))) }
+        for owned in Tag.Owned.allCases {
+            let own = owned == .user ? Tag(user: user) : Tag(owned, of: user)
+            if let own { tags.append((own, try Tag(stored: owned.rawValue))) }
+        }
         self.tags = tags
     }
 
-    /// Texts of which one is in each stored work that names the user, among others.
-    package var patterns: [String] { self.tags.map(\.own.key) + ["\"key\":\"\(self.user.key)\""] }
+    /// Texts of which one is in each stored work that names the user, among others that do not.
+    ///
+    /// A name is looked for up to its first character that JSON may write in several ways.
+    package var patterns: [String] {
+        (self.tags.map(\.own.key) + [self.user.key.text]).enumerated().map { index, text in
+            let plain = String(decoding: text.utf8.prefix(while: Self.isPlain), as: UTF8.self)
+            return index < self.tags.count ? plain : "\"key\":\"\(plain)"
+        }
+    }
+
+    /// Whether JSON, and an expression within it, have a character as it is.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): false
+        case UInt8(ascii: "&"), UInt8(ascii: "<"), UInt8(ascii: ">"): false
+        default: (0x20...0x7E).contains(byte)
+        }
+    }
 
     /// The tags without which the user is in no list of names.
     package var ownTags: [Tag] { self.tags.map(\.own) }
@@ -65,8 +84,10 @@ package struct UserTraces: Sendable {
     /// A list of tags, a line each, without the user's; nil where it does not have them.
     package func removed(fromLines lines: String) -> String? {
         var isNamed = false
-        let rest = lines.split(separator: "\n").map { line -> Substring in
-            guard let tag = self.tags.first(where: { $0.own.name == line }) else { return line }
+        let rest = lines.utf8.split(separator: UInt8(ascii: "\n")).map { line -> Substring in
+            guard let tag = self.tags.first(where: { $0.own.name.utf8.elementsEqual(line) }) else {
+                return Substring(line)
+            }
             isNamed = true
             return tag.nobody.name[...]
         }

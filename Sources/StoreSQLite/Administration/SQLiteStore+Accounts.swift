@@ -28,7 +28,7 @@ extension SQLiteStore: AccountStore {
                 SELECT account.name, name_shown, role, disabled, created, password FROM account JOIN app ON app.number = account.app
                 WHERE app.name = ? AND account.name = ?
                 """,
-                [app.name, name.key]
+                [app.name, name.key.text]
             ) { (try Account($0, app: app), $0[5] as String) }
         }
     }
@@ -116,7 +116,7 @@ extension WriteContext {
             ON CONFLICT (app, name) \(mayChange ? change : "DO NOTHING")
             """,
             [
-                self.database.ensureNumber(of: account.app), account.name.key, account.name.shown,
+                self.database.ensureNumber(of: account.app), account.name.key.text, account.name.shown,
                 account.role.rawValue, passwordHash, account.created.milliseconds,
             ]
         )
@@ -140,7 +140,7 @@ extension WriteContext {
                 UPDATE account SET role = coalesce(?, role), password = coalesce(?, password), disabled = coalesce(?, disabled)
                 WHERE app = ? AND name = ?
                 """,
-                [update.role?.rawValue, update.passwordHash, update.isDisabled, number, name.key]
+                [update.role?.rawValue, update.passwordHash, update.isDisabled, number, name.key.text]
             ) > 0
         }
     }
@@ -161,7 +161,7 @@ extension WriteContext {
     func remove(account name: UserName, app: Int64) throws -> Bool {
         try self.endSessions(of: name, app: app)
         return try self.keepingAnOperator(of: app) {
-            try self.database.change("DELETE FROM account WHERE app = ? AND name = ?", [app, name.key]) > 0
+            try self.database.change("DELETE FROM account WHERE app = ? AND name = ?", [app, name.key.text]) > 0
         }
     }
 

@@ -97,7 +97,7 @@ extension WriteContext {
         for (old, new) in zip(names, new) {
             try self.database.run(
                 "UPDATE account SET name = ?, name_shown = ? WHERE app = ? AND name = ?",
-                [new.key, new.shown, app, old.key]
+                [new.key.text, new.shown, app, old.key.text]
             )
         }
     }

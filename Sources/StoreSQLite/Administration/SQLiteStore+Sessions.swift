@@ -94,7 +94,7 @@ extension WriteContext {
             // Somebody may have changed the password since it was checked: what it let in goes with it.
             let isCurrent = try self.database.exists(
                 "SELECT 1 FROM account WHERE app = ? AND name = ? AND password = ? AND disabled = 0",
-                [app, session.user.key, password]
+                [app, session.user.key.text, password]
             )
             guard isCurrent else { return nil }
         }
@@ -106,7 +106,7 @@ extension WriteContext {
             INSERT INTO session(hash, app, user, user_shown, demonstration, expires, ends, latest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                Data(session.hash), app, session.user.key, session.user.shown, session.passwordHash == nil,
+                Data(session.hash), app, session.user.key.text, session.user.shown, session.passwordHash == nil,
                 expires.milliseconds, ends, latest,
             ]
         )
@@ -115,7 +115,7 @@ extension WriteContext {
             DELETE FROM session WHERE app = ?1 AND user = ?2 AND number NOT IN (
                 SELECT number FROM session WHERE app = ?1 AND user = ?2 ORDER BY number DESC LIMIT ?3)
             """,
-            [app, session.user.key, session.limit]
+            [app, session.user.key.text, session.limit]
         )
         return Session(
             app: session.app,
@@ -133,6 +133,6 @@ extension WriteContext {
     ///   - app: The app's number.
     /// - Throws: SQLite's error.
     func endSessions(of user: UserName, app: Int64) throws {
-        try self.database.run("DELETE FROM session WHERE app = ? AND user = ?", [app, user.key])
+        try self.database.run("DELETE FROM session WHERE app = ? AND user = ?", [app, user.key.text])
     }
 }

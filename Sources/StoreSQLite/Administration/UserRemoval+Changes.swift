@@ -44,7 +44,7 @@ extension UserRemoval {
         let database = context.database
         let found = try database.first(
             "SELECT id, version FROM registration WHERE row = ? AND app = ? AND user = ? AND version < ?",
-            [row, self.app, self.user.key, self.job]
+            [row, self.app, self.user.key.text, self.job]
         ) { (id: try RegistrationID(stored: $0[0]), version: $0[1] as Int64) }
         guard let found else { return }
         try context.end(row, as: .deleted, reason: "", where: "1", [])
@@ -62,7 +62,7 @@ extension UserRemoval {
             DELETE FROM tombstone WHERE (app, id, user) IN (
                 SELECT app, id, user FROM tombstone WHERE app = ? AND user = ? AND version < ? LIMIT ?)
             """,
-            [self.app, self.user.key, self.job, Self.rowsASlice]
+            [self.app, self.user.key.text, self.job, Self.rowsASlice]
         ) == Self.rowsASlice
     }
 

@@ -159,18 +159,19 @@ extension UserRemoval {
 
     /// Rows that are gone when they are done: the same look finds the next.
     private func rows(_ sql: String, before last: Int64, limit: Int, in database: Database) throws -> Slice {
-        let rows = try database.all(sql, [self.app, self.user.key, last, limit]) { $0[0] as Int64 }
+        let rows = try database.all(sql, [self.app, self.user.key.text, last, limit]) { $0[0] as Int64 }
         return Slice(rows: rows, end: rows.count == limit ? self.position : self.position.next)
     }
 
     /// Jobs that were accepted before the removal: those that may name the user, by the words in them.
     private func jobs(in database: Database) throws -> Slice {
+        // The first is what selects the user; the last, the name itself. Between them may be the tag as a sender.
         let patterns = self.traces.patterns
         let found = try database.all(
             Self.jobs,
             [
-                self.app, self.position.after, self.job, self.user.key, patterns[0], patterns[1], patterns[2],
-                Self.rowsARead,
+                self.app, self.position.after, self.job, self.user.key.text, patterns[0], patterns[1],
+                patterns[patterns.count - 1], Self.rowsARead,
             ]
         ) { (sequence: $0[0] as Int64, isNamed: $0[1] as Bool) }
         let named = found.filter(\.isNamed).map(\.sequence)

@@ -48,7 +48,7 @@ extension WriteContext {
             AND NOT EXISTS (SELECT 1 FROM account WHERE app = ?1 AND name = ?2)
             AND NOT EXISTS (SELECT 1 FROM registration WHERE app = ?1 AND user = ?2 AND version > user_removal.job)
             """,
-            [app, user.key]
+            [app, user.key.text]
         ) { try JobID(blob: $0[0]) }
     }
 
@@ -65,18 +65,18 @@ extension WriteContext {
         let database = self.database
         if withAccount {
             try self.remove(account: user, app: app)
-        } else if try database.exists("SELECT 1 FROM account WHERE app = ? AND name = ?", [app, user.key]) {
+        } else if try database.exists("SELECT 1 FROM account WHERE app = ? AND name = ?", [app, user.key.text]) {
             throw StoreError(.conflict, "an account has the name of the user to remove")
         }
         try self.endSessions(of: user, app: app)
         // One that was ended otherwise, as by a dead letter, or that this one does the rest of.
-        try database.run("DELETE FROM user_removal WHERE app = ? AND user = ?", [app, user.key])
+        try database.run("DELETE FROM user_removal WHERE app = ? AND user = ?", [app, user.key.text])
         try database.run(
             """
             INSERT INTO user_removal(job, app, user, content, rich, step, after)
             SELECT ?, ?, ?, coalesce((SELECT max(number) FROM content), 0), coalesce((SELECT max(number) FROM rich), 0), 0, 0
             """,
-            [job, app, user.key]
+            [job, app, user.key.text]
         )
         try database.run(
             """
@@ -117,6 +117,6 @@ extension WriteContext {
 
     /// A number that stands for a name and does not tell it without the store's key.
     private func nameDigest(of user: UserName) -> Int64 {
-        Int64(bitPattern: self.digest.hash(Array("user \(user.key)".utf8)))
+        Int64(bitPattern: self.digest.hash(Array("user \(user.key.text)".utf8)))
     }
 }

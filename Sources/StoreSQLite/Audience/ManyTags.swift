@@ -228,7 +228,7 @@ extension Database {
         for row in rows {
             try statement.restart(row, Int64(slot))
             guard try statement.step() else { continue }
-            let own = statement.text(1).map { StoredTag.user($0, app: statement.integer(0)) }
+            let own = statement.text(1).map { StoredTag.user(ExactText($0), app: statement.integer(0)) }
             let others = try TagList(stored: statement.text(2)).numbers.lazy.map { StoredTag.number($0) }
             guard own.map(tags.contains) ?? false || others.contains(where: tags.contains) else { continue }
             try names.append(statement.integer(4), at: page.rows.count, to: &page.credentials)

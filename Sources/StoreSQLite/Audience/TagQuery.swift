@@ -65,7 +65,7 @@ extension RawStatement {
         switch tag {
         case .number(let number): try self.bind(number, at: 1)
         case .user(let name, let app):
-            try self.bind(name, at: 1)
+            try self.bind(name.text, at: 1)
             try self.bind(app, at: 2)
         }
         for (index, value) in values.enumerated() { try self.bind(value, at: Int32(index + 3)) }

@@ -63,7 +63,7 @@ extension Database {
         defer { statement.clear() }
         try statement.bind(app, at: 1)
         try statement.bind(id, at: 2)
-        try statement.bind(content.owner?.key, at: 3)
+        try statement.bind(content.owner?.key.text, at: 3)
         try statement.bind(content.key, at: 4)
         try statement.bind(content.mediaType, at: 5)
         try statement.bind(content.bytes, at: 6)

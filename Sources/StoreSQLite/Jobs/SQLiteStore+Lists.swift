@@ -81,7 +81,7 @@ extension JobQuery {
     /// Otherwise a filter that matches none of very many jobs would keep a reader busy for long.
     fileprivate func end(in database: Database, app: Int64, before: Int64) throws -> Int64? {
         var isFiltered = self.kind != nil || self.since != nil || self.pns != nil || self.state != nil
-        let caller = self.user.map { ("user", $0.key) } ?? self.key.map { ("key", $0) }
+        let caller = self.user.map { ("user", $0.key.text) } ?? self.key.map { ("key", $0) }
         if self.label != nil { isFiltered = isFiltered || caller != nil }
         guard isFiltered, let (column, owner) = self.label.map({ ("label", $0.text) }) ?? caller else { return nil }
         return try database.first(
@@ -106,7 +106,7 @@ extension JobQuery {
         if let label = self.label { require("job.label = ?", [label.text]) }
         // A label finds fewer: with one, the index of callers is not to be chosen.
         let free = self.label == nil ? "" : "+"
-        if let user = self.user { require("\(free)job.user = ?", [user.key]) }
+        if let user = self.user { require("\(free)job.user = ?", [user.key.text]) }
         if let key = self.key { require("\(free)job.key = ?", [key]) }
         if let kind = self.kind { require("job.kind = ?", [kind.number]) }
         if let since = self.since { require("job.accepted >= ?", [since.milliseconds]) }

@@ -62,11 +62,11 @@ extension SQLiteStore {
             }
             if let sender = query.sender {
                 conditions += " AND sender = ?"
-                arguments += [sender.key]
+                arguments += [sender.key.text]
             }
             if let addressee = query.addressee {
                 conditions += " AND addressee = ?"
-                arguments += [addressee.key]
+                arguments += [addressee.key.text]
             }
             if let content = query.content {
                 conditions += " AND content = ?"
@@ -114,7 +114,8 @@ extension WriteContext {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             [
-                app, notification.id, notification.sender?.key, notification.sender?.shown, notification.addressee.key,
+                app, notification.id, notification.sender?.key.text, notification.sender?.shown,
+                notification.addressee.key.text,
                 notification.addressee.shown, notification.message, notification.richType, notification.content,
                 notification.isSecure, self.wall.milliseconds,
             ]
@@ -123,7 +124,7 @@ extension WriteContext {
     }
 
     private func makePlace(for notification: NewRichNotification, app: Int64) throws {
-        let (quota, sender) = (notification.quota, notification.sender?.key)
+        let (quota, sender) = (notification.quota, notification.sender?.key.text)
         let own = try self.database.first(
             "SELECT count(*) FROM (SELECT 1 FROM rich WHERE app = ? AND sender IS ? LIMIT ?)",
             [app, sender, quota.perSender]

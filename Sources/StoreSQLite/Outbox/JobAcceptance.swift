@@ -270,7 +270,7 @@ private struct JobInserter {
             let job = row.job
             try statement.bind(job.id.bytes, at: next())
             try statement.bind(self.app, at: next())
-            try statement.bind(job.user?.key, at: next())
+            try statement.bind(job.user?.key.text, at: next())
             try statement.bind(job.user?.shown, at: next())
             try statement.bind(job.key, at: next())
             try statement.bind(Int64(job.work.kind.number), at: next())
@@ -334,6 +334,7 @@ extension NewJob {
 extension NewJob.Idempotency {
     /// Whether both are for one request, be it the same or not.
     fileprivate func isSame(as other: Self) -> Bool {
-        self.key == other.key && self.caller == other.caller && self.route == other.route
+        ExactText(self.key) == ExactText(other.key) && ExactText(self.caller) == ExactText(other.caller)
+            && self.route == other.route
     }
 }

@@ -25,7 +25,7 @@ struct ImportStatements {
         let version: Int64
         let pns: Int
         let handle: String?
-        let user: String?
+        let user: ExactText?
         let tags: TagList
 
         var isLive: Bool { self.state == Registration.State.live.number }
@@ -182,7 +182,7 @@ struct ImportStatements {
             version: statement.integer(3),
             pns: Int(statement.integer(4)),
             handle: statement.text(5),
-            user: statement.text(6),
+            user: statement.text(6).map { ExactText($0) },
             tags: try TagList(stored: statement.text(7))
         )
     }
@@ -217,7 +217,7 @@ struct ImportStatements {
         try statement.bind(id.text, at: index)
         try statement.bind(row.handle.text, at: index + 1)
         try statement.bind(Int64(row.pns.number), at: index + 2)
-        try statement.bind(row.user?.key, at: index + 3)
+        try statement.bind(row.user?.key.text, at: index + 3)
         try statement.bind(row.user?.shown, at: index + 4)
         try statement.bind(row.expires?.milliseconds, at: index + 5)
         try statement.bind(tags.text, at: index + 6)
@@ -233,7 +233,7 @@ struct ImportStatements {
         try self.renew.bind(try row.written.map(StoredJSON.text), at: 7)
         try self.renew.run()
         guard known.user != row.user?.key else { return }
-        try self.handOver.bind(row.user?.key, at: 1)
+        try self.handOver.bind(row.user?.key.text, at: 1)
         try self.handOver.bind(row.user?.shown, at: 2)
         try self.handOver.bind(known.row, at: 3)
         try self.handOver.run()

@@ -168,14 +168,16 @@ struct RegistrationChange {
         }
         let tagFinder = try TagFinder(self.database, app: self.app)
         let removed = try patch.remove.compactMap { try tagFinder.find($0) }
-        let kept = row.tags.numbers.filter { !removed.contains(.number($0)) }
+        let kept = Set(row.tags.numbers.map { StoredTag.number($0) }).subtracting(removed)
         // Before a tag that is new to the app has a number: numbers stay.
-        let isKept: (StoredTag?) -> Bool = { tag in kept.contains { tag == .number($0) } }
-        let added = try Set(patch.add).filter { try !isKept(tagFinder.find($0)) }
-        guard kept.count + added.count <= Registration.maximumTags else {
-            return .refused("a registration has at most \(Registration.maximumTags) tags")
+        let added = try Set(patch.add).filter { try !(tagFinder.find($0).map(kept.contains) ?? false) }
+        let most = patch.mostTags ?? AppSpec.defaultTagsPerRegistration
+        // What has more already, as an import may give it, may lose some and be changed otherwise.
+        guard kept.count + added.count <= most || added.isEmpty else {
+            return .refused("a registration has at most \(most) tags")
         }
-        let tags = TagList(Set(kept).union(try self.numbers(of: patch.add)).sorted())
+        let left = row.tags.numbers.filter { kept.contains(.number($0)) }
+        let tags = TagList(Set(left).union(try self.numbers(of: patch.add)).sorted())
         try self.database.removeFromAudiences(row.row, slot, row.tags)
         let credential = patch.credential?.name ?? row.credential
         try self.database.run(
@@ -271,7 +273,7 @@ struct RegistrationChange {
             app: self.app
         )
         let values: StatementArguments = [
-            slot.number, credential, upsert.handle.text, self.user?.key, self.user?.shown, state.number,
+            slot.number, credential, upsert.handle.text, self.user?.key.text, self.user?.shown, state.number,
             self.sequence,
             self.wall, self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text,
             template, slot.template, try upsert.written.map(StoredJSON.text),
@@ -334,7 +336,7 @@ extension RegistrationChange {
     ///
     /// By their changes' order, which no clock can turn round. For templates there may be as many as all devices may have.
     private func endOldest(_ slot: RegistrationSlot) throws {
-        guard let user = self.user?.key, let devices = self.most else { return }
+        guard let user = self.user?.key.text, let devices = self.most else { return }
         let most = slot.kind == .native ? devices : devices * DeviceTemplate.maximumCount
         let (first, last) = slot.numbers
         guard try self.database.exists(Self.hasMore, [self.app, user, first, last, most]),
@@ -352,7 +354,7 @@ extension RegistrationChange {
     ///
     /// Two for each new one, so that their number stays below that of a day's changes.
     private func forgetOldest() throws {
-        guard let user = self.user?.key, let most = self.most,
+        guard let user = self.user?.key.text, let most = self.most,
             try self.database.exists(Self.hasMorePast, [self.app, user, most])
         else { return }
         for row in try self.database.all(Self.oldestPast, [self.app, user], read: { $0[0] as Int64 }) {

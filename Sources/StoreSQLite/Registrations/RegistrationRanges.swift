@@ -69,7 +69,7 @@ struct RegistrationRanges {
                     var arguments: StatementArguments = [row]
                     if let user {
                         source += " AND user = ?"
-                        arguments += [user]
+                        arguments += [user.text]
                     }
                     if let number {
                         source += " AND \(Self.hasTag(slot))"
@@ -82,7 +82,7 @@ struct RegistrationRanges {
     }
 
     /// Whose they are, and the number of the tag that they have; nil where nobody can be meant, for nobody has two users' tags.
-    private var userAndTag: (user: String?, number: Int64?)? {
+    private var userAndTag: (user: ExactText?, number: Int64?)? {
         let user = self.query.user?.key
         switch self.tag {
         case .user(let owner, _): return user == nil || user == owner ? (owner, nil) : nil
@@ -103,8 +103,8 @@ struct RegistrationRanges {
             let source = "registration WHERE app = ? AND state = 1 AND pns = \(slot)"
             switch (user, number) {
             case (let user?, let number?):
-                self.add("\(source) AND user = ? AND \(Self.hasTag(slot))", [self.app, user, number])
-            case (let user?, nil): self.add("\(source) AND user = ?", [self.app, user])
+                self.add("\(source) AND user = ? AND \(Self.hasTag(slot))", [self.app, user.text, number])
+            case (let user?, nil): self.add("\(source) AND user = ?", [self.app, user.text])
             case (nil, let number?): self.add("tagged WHERE tag = ? AND pns = \(slot)", [number])
             case (nil, nil): self.add(source, [self.app])
             }
@@ -117,7 +117,7 @@ struct RegistrationRanges {
         let known = "pns IN (\(self.slots.map(String.init).joined(separator: ", ")))"
         let service = self.query.pns == nil ? " AND (\(known) OR pns IS NULL)" : " AND \(known)"
         let source = "registration WHERE app = ? AND state <> 1\(service)"
-        if let user = self.query.user?.key {
+        if let user = self.query.user?.key.text {
             let state = self.query.state.map { "= \($0.number)" } ?? "<> \(Registration.State.deleted.number)"
             return self.add("\(source) AND user = ? AND state \(state)", [self.app, user])
         }

@@ -87,14 +87,24 @@ extension SQLiteStore: RegistrationStore {
                 arguments + [limit + 1],
                 read: RegistrationRow.init
             )
+            // Each tag is looked up: what has many ends a page early.
+            var (tags, fitting) = (0, 0)
+            for row in rows {
+                tags += row.tags.numbers.count
+                guard tags <= Self.tagsAPage || fitting == 0 else { break }
+                fitting += 1
+            }
             return try Page(
                 rows,
-                limit: limit,
+                limit: min(limit, fitting),
                 cursor: { cursors.seal($0.row, .registrations, of: query.app) },
                 item: { try $0.registration(in: database) }
             )
         }
     }
+
+    /// The most tags of a page of registrations, unless one has more.
+    private static let tagsAPage = 60_000
 
     func prune(limit: Int) async throws -> Int {
         guard try await self.read({ try $0.exists("SELECT 1 FROM dead_handle LIMIT 1") }) else { return 0 }
@@ -264,7 +274,7 @@ struct RegistrationRow {
                 try Tag(stored: $0[0])
             }
         }
-        if self.state == .live, let user = self.user { tags.append(Tag(user: user)) }
+        if self.state == .live, let own = self.user.flatMap({ Tag(.user, of: $0) }) { tags.append(own) }
         return Registration(
             row: self.row,
             id: self.id,

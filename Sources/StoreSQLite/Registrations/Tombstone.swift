@@ -14,7 +14,7 @@ extension WriteContext {
     ///   - most: The most tombstones of a user, who alone is harmed by forgotten ones; nil = all.
     /// - Throws: SQLite's error.
     func remember(deletionOf id: RegistrationID, by user: UserName?, app: Int64, version: Int64, most: Int?) throws {
-        let name = user?.key ?? ""
+        let name = user?.key.text ?? ""
         try self.database.run(
             """
             INSERT INTO tombstone(app, id, user, version, at) VALUES (?, ?, ?, ?, ?)
@@ -42,7 +42,7 @@ extension WriteContext {
             """
             SELECT max(version) FROM tombstone WHERE app = ? AND id = ? AND user IN ('', ?) AND version > ?
             """,
-            [app, id.text, user?.key ?? "", sequence]
+            [app, id.text, user?.key.text ?? "", sequence]
         ) { $0[0] as Int64? } ?? nil
     }
 

@@ -42,7 +42,8 @@ struct ClassicNotificationRoutes: Sendable {
         try SendJobs.check(content, for: [pns], spec: request.spec)
         let answer = try await self.take(
             SendRequest(
-                audience: .any([.tag(Tag(user: user)), .tag(Tag(.sender, of: sender))]),
+                // A sender whose name no tag can have has no devices that listen.
+                audience: .any([Tag(user: user)] + [Tag(.sender, of: sender)].compactMap { $0 }),
                 platforms: [pns],
                 content: content
             ),

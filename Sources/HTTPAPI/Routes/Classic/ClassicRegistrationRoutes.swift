@@ -53,7 +53,7 @@ struct ClassicRegistrationRoutes: Sendable {
         {
             throw Problem.invalid([error.named("Credential")])
         }
-        let tags = try RegistrationTags.read(members["Tags"], member: "Tags", request.spec.users)
+        let tags = try RegistrationTags.read(members["Tags"], member: "Tags", request.spec)
         try TagPolicy(reserved: request.spec.reservedTags).check(tags, claimedBy: user)
         // Tags come before ownership: only now may the id matter.
         guard let id = request.parameters["id"].flatMap(RegistrationID.init) else {
