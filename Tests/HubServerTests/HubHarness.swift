@@ -62,7 +62,6 @@ struct HubHarness: Sendable {
         configuration.directoryLifetime = .zero
         configuration.classicWait = answers ? .seconds(30) : .milliseconds(100)
         let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
-        try await host.prepare()
         let hub = EmbeddedHub(store: store, intake: host)
         let application = Application(
             responder: HubResponder(host: host, hub: hub, store: store, logger: logger),

@@ -1,10 +1,11 @@
 import Broker
-import BrokerRabbitMQ
 import Foundation
 import InstallationSupport
 import NIOConcurrencyHelpers
 import PushModel
 import Testing
+
+@testable import BrokerRabbitMQ
 
 /// What happens to a broker in its life.
 ///
@@ -183,6 +184,55 @@ import Testing
         }
     }
 
+    /// The first refusal costs the channel, the second one only the queue: the others keep theirs.
+    @Test func aFullQueueHoldsUpNoOther() async throws {
+        let node = try Self.node()
+        let (full, healthy) = (Self.uniqueName("limited"), Self.uniqueName("healthy"))
+        try await node.control(
+            #"set_policy -p pushline limited '^\#(full)$' '{"max-length":1}' --apply-to queues"#
+        )
+        try await withRabbitMQ(try Self.configuration()) { broker in
+            let dead = Topology.Queue(name: "\(full).dead", kind: .quorum(deadLetterQueue: nil, deliveryLimit: nil))
+            let limited = Topology.Queue(name: full, kind: .quorum(deadLetterQueue: dead.name, deliveryLimit: 1000))
+            try await broker.declare(Topology(queues: [dead, limited]))
+            try await broker.declare(Self.workQueue(healthy))
+            func publish(_ id: Int) async -> (full: PublishResult, healthy: PublishResult) {
+                let messages = [Self.message("\(id)", to: full), Self.message("\(id)", to: healthy)]
+                let results = await broker.publish(messages, deadline: .seconds(10))
+                return (results[0], results[1])
+            }
+            // Until it has refused on one channel and on the next.
+            var refusals = 0
+            for id in 0..<1000 where refusals < 30 {
+                guard case .failed(let error) = await publish(id).full else { continue }
+                if error.code == .refused {
+                    refusals += 1
+                    #expect(error.retryAfter.map { QueueRefusals.retry.contains($0) } == true)
+                }
+            }
+            #expect(refusals == 30)
+            #expect(try await Self.publishingChannels(node).isSubset(of: ["2", "3"]))
+            // The other queue's channel lasts, whatever becomes of the full one's.
+            for id in 1000..<1300 {
+                let results = await publish(id)
+                #expect(results.healthy == .published)
+                #expect(results.full.refusal?.code == .refused)
+            }
+            try await node.control("-p pushline clear_policy limited")
+            try await eventually("it accepts messages again") { await publish(2000).full == .published }
+            #expect(await publish(2001).healthy == .published)
+        }
+    }
+
+    /// The numbers of the channels with confirms.
+    private static func publishingChannels(_ node: RabbitMQTestNode) async throws -> Set<String> {
+        let lines = try await node.control("list_channels number confirm --no-table-headers")
+        return Set(
+            lines.split(separator: "\n").map { $0.split(separator: "\t") }.filter { $0.last == "true" }
+                .compactMap { $0.first.map(String.init) }
+        )
+    }
+
     @Test func aPoisonMessageGoesToTheDeadQueue() async throws {
         let queue = Self.uniqueName("poison")
         try await withRabbitMQ(try Self.configuration()) { broker in
@@ -251,7 +301,7 @@ import Testing
 
     @Test func aWrongPasswordIsReported() async throws {
         var configuration = try Self.configuration()
-        configuration.password = "wrong"
+        configuration.addresses[0].password = "wrong"
         try await withRabbitMQ(configuration) { broker in
             let results = await broker.publish([Self.message("1", to: "q")], deadline: .seconds(10))
             guard case .failed(let error) = results.first else {
