@@ -55,6 +55,8 @@ package struct RabbitMQConfiguration: Sendable {
     package var requestTimeout = Duration.seconds(10)
     /// The most messages that are sent and not confirmed.
     package var confirmWindow = 1000
+    /// How long a message may be unconfirmed: longer than a cluster takes to notice that a node is cut off.
+    package var confirmTimeout = Duration.seconds(15)
     /// The shortest and the longest wait before a lost connection is tried again.
     package var backoff = Duration.milliseconds(100)...Duration.seconds(5)
     /// The requested size of a socket's send buffer, in octets; the kernel may limit it.

@@ -144,14 +144,13 @@ import Testing
     }
 
     private static func expectNothingLost(_ cluster: RabbitMQTestCluster, _ confirmed: Set<String>) async throws {
-        var missing = confirmed
-        try await withRabbitMQ(try cluster.configuration()) { broker in
-            missing = try await broker.consume(queue: Self.queue, prefetch: 500) { subscription in
-                var missing = confirmed
+        let missing = try await withRabbitMQ(try cluster.configuration()) { broker in
+            try await broker.consume(queue: Self.queue, prefetch: 500) { subscription in
                 async let _: Void = {
                     try await Task.sleep(for: .seconds(60))
                     await subscription.stop()
                 }()
+                var missing = confirmed
                 while !missing.isEmpty, let delivery = try await subscription.next() {
                     missing.remove(delivery.properties.messageID)
                     await subscription.acknowledge([delivery])

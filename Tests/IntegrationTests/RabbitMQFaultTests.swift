@@ -196,7 +196,7 @@ import Testing
             let limited = Topology.Queue(name: full, kind: .quorum(deadLetterQueue: dead.name, deliveryLimit: 1000))
             try await broker.declare(Topology(queues: [dead, limited]))
             try await broker.declare(Self.workQueue(healthy))
-            func publish(_ id: Int) async -> (full: PublishResult, healthy: PublishResult) {
+            @Sendable func publish(_ id: Int) async -> (full: PublishResult, healthy: PublishResult) {
                 let messages = [Self.message("\(id)", to: full), Self.message("\(id)", to: healthy)]
                 let results = await broker.publish(messages, deadline: .seconds(10))
                 return (results[0], results[1])
@@ -211,7 +211,8 @@ import Testing
                 }
             }
             #expect(refusals == 30)
-            #expect(try await Self.publishingChannels(node).isSubset(of: ["2", "3"]))
+            // That of all queues was the first, and was replaced once.
+            #expect(try await Self.publishingChannels(node).contains("2"))
             // The other queue's channel lasts, whatever becomes of the full one's.
             for id in 1000..<1300 {
                 let results = await publish(id)
@@ -221,6 +222,39 @@ import Testing
             try await node.control("-p pushline clear_policy limited")
             try await eventually("it accepts messages again") { await publish(2000).full == .published }
             #expect(await publish(2001).healthy == .published)
+        }
+    }
+
+    /// A queue without a majority: it has a leader, which says nothing, and its messages fill the window.
+    @Test func aQueueThatConfirmsNothingHoldsUpNoOther() async throws {
+        let node = try Self.node()
+        let (silent, healthy) = (Self.uniqueName("silent"), Self.uniqueName("healthy"))
+        var configuration = try Self.configuration()
+        configuration.confirmWindow = 10
+        configuration.confirmTimeout = .seconds(1)
+        try await withRabbitMQ(configuration) { broker in
+            for queue in [silent, healthy] {
+                try await broker.declare(Self.workQueue(queue))
+                #expect(await broker.publish([Self.message("0", to: queue)], deadline: .seconds(10)) == [.published])
+            }
+            func eval(_ call: String) async throws {
+                try await node.control("eval 'sys:\(call)(whereis(list_to_atom(\"pushline_\(silent)\"))).'")
+            }
+            try await eval("suspend")
+            let many = (0..<50).map { Self.message("\($0)", to: silent) }
+            #expect(await broker.publish(many, deadline: .milliseconds(200)).allSatisfy { !$0.isPublished })
+            try await eventually("another queue's message is confirmed") {
+                await broker.publish([Self.message("1", to: healthy)], deadline: .seconds(5)) == [.published]
+            }
+            for id in 0..<100 {
+                let messages = [Self.message("\(id)", to: silent), Self.message("\(id)", to: healthy)]
+                #expect(await broker.publish(messages, deadline: .milliseconds(20))[0] != .published)
+                #expect(await broker.publish([messages[1]], deadline: .seconds(10)) == [.published])
+            }
+            try await eval("resume")
+            try await eventually("it confirms messages again") {
+                await broker.publish([Self.message("2", to: silent)], deadline: .seconds(5)) == [.published]
+            }
         }
     }
 

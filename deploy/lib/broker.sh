@@ -46,19 +46,23 @@ broker_install() {
     return "$status"
 }
 
-# Prints a port of 127.0.0.1 that nobody listens on, outside the range of outgoing connections.
-broker_free_port() {
-    local port
-    for _ in {1..200}; do
+# Prints so many ports of 127.0.0.1 that nobody listens on, outside the range of outgoing connections.
+broker_free_ports() {
+    local port left=$1 found=" "
+    for _ in {1..400}; do
+        if [ "$left" -eq 0 ]; then return 0; fi
         port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
-        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-            printf '%s\n' "$port"
-            return 0
-        fi
+        case $found in *" $port "*) continue ;; esac
+        if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then continue; fi
+        printf '%s\n' "$port"
+        found="$found$port "
+        left=$((left - 1))
     done
     broker_say "No free port was found."
     return 1
 }
+
+broker_free_port() { broker_free_ports 1; }
 
 # Succeeds when the process of a pid file runs and is the node of DIR, or its port mapper: it has the node's name, or the port, in
 # its environment. Since the file was written its id may have become another's.
@@ -97,13 +101,10 @@ broker_answers() {
 # Prints so many random octets in hexadecimal digits.
 broker_random() { od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'; }
 
-# Writes what a node needs to know of itself, once a folder. Nodes of one cluster share their port mapper and the password.
-#   broker_identity DIR TLSDIR-OR-NOTHING [EPMD-PORT PASSWORD]
+# Writes what a node needs to know of itself, once a folder.
+#   broker_identity DIR PASSWORD PORT DISTRIBUTION-PORT EPMD-PORT [TLS-PORT TLSDIR]
 broker_identity() {
-    local dir=$1 tls=$2 port dist epmd ssl= password
-    port=$(broker_free_port) && dist=$(broker_free_port) && epmd=${3-$(broker_free_port)} || return 1
-    if [ -n "$tls" ]; then ssl=$(broker_free_port) || return 1; fi
-    password=${4-$(broker_random 16)}
+    local dir=$1 password=$2 port=$3 dist=$4 epmd=$5 ssl=${6-} tls=${7-}
     (
         umask 077
         cat >"$dir/node.env" <<END
@@ -230,10 +231,13 @@ broker_start() {
         broker_env "$dir"
         return 0
     fi
-    local attempt fresh=no
+    local attempt fresh=no ports
     for attempt in 1 2 3; do
         if [ ! -e "$dir/node.env" ]; then
-            broker_identity "$dir" "$tls" || return 1
+            mapfile -t ports < <(broker_free_ports 4)
+            if [ "${#ports[@]}" -lt 4 ]; then return 1; fi
+            if [ -n "$tls" ]; then ports+=("$tls"); else unset 'ports[3]'; fi
+            broker_identity "$dir" "$(broker_random 16)" "${ports[@]}"
             fresh=yes
         fi
         broker_launch "$dir"
@@ -265,38 +269,44 @@ broker_env() {
     fi
 }
 
+# Prints hexadecimal digits as escapes of octets.
+broker_escaped() { printf %s "$1" | sed 's/../\\x&/g'; }
+
 # Writes what three nodes need to know of themselves and of each other, once a folder.
 broker_cluster_identity() {
-    local dir=$1 epmd password cookie number other salt hash port
-    epmd=$(broker_free_port) && password=$(broker_random 16) && cookie=$(broker_random 16) || return 1
+    local dir=$1 password cookie number other salt hash ports
+    password=$(broker_random 16)
+    cookie=$(broker_random 16)
+    # One for the port mapper, three for each node.
+    mapfile -t ports < <(broker_free_ports 10)
+    if [ "${#ports[@]}" -lt 10 ]; then return 1; fi
     for number in 1 2 3; do
-        broker_folders "$dir/$number" && broker_identity "$dir/$number" '' "$epmd" "$password" || return 1
+        broker_folders "$dir/$number" || return 1
+        broker_identity "$dir/$number" "$password" "${ports[number]}" "${ports[number + 3]}" "${ports[0]}"
     done
     # A user of definitions is given by salt and hash, in base64.
     salt=$(broker_random 4)
-    hash=$(printf "$(printf %s "$salt" | sed 's/../\\x&/g')%s" "$password" | openssl dgst -sha256 | sed 's/.*[ =]//')
+    hash=$(printf '%b%s' "$(broker_escaped "$salt")" "$password" | openssl dgst -sha256 | sed 's/.*[ =]//')
     (
         umask 077
         mkdir -p "$dir/definitions" && cp "$BROKER_SHIPPED/definitions/"*.json "$dir/definitions" || exit 1
         cat >"$dir/definitions/users.json" <<END
 {
   "users": [{"name": "pushline", "tags": ["monitoring"], "hashing_algorithm": "rabbit_password_hashing_sha256",
-    "password_hash": "$(printf "$(printf %s "$salt$hash" | sed 's/../\\x&/g')" | openssl base64 -A)"}],
+    "password_hash": "$(printf %b "$(broker_escaped "$salt$hash")" | openssl base64 -A)"}],
   "permissions": [{"user": "pushline", "vhost": "pushline", "configure": ".*", "write": ".*", "read": ".*"}]
 }
 END
         for number in 1 2 3; do
             printf %s "$cookie" >"$dir/$number/home/.erlang.cookie" && chmod 400 "$dir/$number/home/.erlang.cookie" || exit 1
-            port=$(broker_free_port) || exit 1
-            printf 'NODE_MANAGEMENT_PORT=%s\n' "$port" >>"$dir/$number/node.env"
+            printf 'NODE_MANAGEMENT_PORT=%s\n' "${ports[number + 6]}" >>"$dir/$number/node.env"
             printf '[rabbitmq_management].\n' >"$dir/$number/enabled_plugins"
             cp "$BROKER_SHIPPED/rabbitmq.conf" "$dir/$number/conf.d/10-cluster.conf" || exit 1
             {
                 printf 'load_definitions = %s\n' "$dir/definitions"
-                printf 'management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = %s\n' "$port"
+                printf 'management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = %s\n' "${ports[number + 6]}"
                 for other in 1 2 3; do
-                    printf 'cluster_formation.classic_config.nodes.%s = pushline-%s@localhost\n' "$other" \
-                        "$(sed -n 's/^NODE_PORT=//p' "$dir/$other/node.env")"
+                    printf 'cluster_formation.classic_config.nodes.%s = pushline-%s@localhost\n' "$other" "${ports[other]}"
                 done
             } >"$dir/$number/conf.d/20-here.conf"
         done

@@ -14,6 +14,7 @@ struct PublishingLane {
     /// A message under way.
     struct Pending {
         let item: Item
+        let sent = ContinuousClock.now
         var isReturned = false
     }
 

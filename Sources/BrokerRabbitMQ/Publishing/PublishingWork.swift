@@ -9,7 +9,8 @@ import PushlineMetrics
 /// **A refusal** (nack) ends the channel, and another follows after a pause: RabbitMQ 3.10 may refuse every message for ever on a
 /// channel whose first publish found a queue's old leader gone. A queue that refuses on the next channel too has another reason,
 /// such as a limit or a lost majority. It is left alone: it gets a lane of its own for as long as the connection lasts, and
-/// its messages fail at once while that rests, so that its callers can defer them; the other queues keep their channel.
+/// its messages fail at once while that rests, so that its callers can defer them; the other queues keep their channel. So does
+/// one that says nothing: that is how a queue without a majority is where its leader is there still.
 struct PublishingWork: ConnectionWork {
     /// The lane of all queues that have no other.
     private static let shared = 0
@@ -24,6 +25,8 @@ struct PublishingWork: ConnectionWork {
     /// The message that is half sent, and its lane.
     private var outgoing: (message: AMQPConnection.Outgoing, lane: Int)?
     private var refusals = QueueRefusals()
+    /// When an alarm of the broker's ended: until then it confirmed nothing.
+    private var unblocked = ContinuousClock.now
     /// How often the shared lane got a channel.
     private var sharedChannels: UInt64 = 0
     private var answered: [PublishRequest] = []
@@ -45,11 +48,44 @@ struct PublishingWork: ConnectionWork {
         // Before anything is sent: it also renews the receive deadline of the heartbeats.
         let isMoreToRead = try self.readFrames(connection)
         let waitsForSocket = try self.sendMessages(connection)
+        self.judgeSilence()
         let didOpen = try self.replaceChannels(connection)
         self.mailbox.forget(self.answered)
         self.answered.removeAll(keepingCapacity: true)
-        let due = self.lanes.filter { $0.isResting && !$0.waiting.isEmpty }.map(\.restsUntil).min()
-        return TurnOutcome(isUnfinished: isMoreToRead || didOpen, waitsForSocket: waitsForSocket, due: due)
+        return TurnOutcome(
+            isUnfinished: isMoreToRead || didOpen,
+            waitsForSocket: waitsForSocket,
+            due: self.lanes.compactMap { self.due($0) }.min()
+        )
+    }
+
+    /// When a lane has something to do though nothing happens until then.
+    private func due(_ lane: PublishingLane) -> ContinuousClock.Instant? {
+        if lane.isResting { return lane.waiting.isEmpty ? nil : lane.restsUntil }
+        guard case .connected = self.mailbox.link.state, !lane.isCondemned, let oldest = lane.window.oldest else {
+            return nil
+        }
+        return max(oldest.sent, self.unblocked) + self.configuration.confirmTimeout
+    }
+
+    /// Gives a queue that confirms nothing a lane of its own: its messages would fill the window of all.
+    private mutating func judgeSilence() {
+        let now = ContinuousClock.now
+        for index in self.lanes.indices {
+            let lane = self.lanes[index]
+            guard !lane.isResting, let due = self.due(lane), due <= now, let oldest = lane.window.oldest else {
+                continue
+            }
+            let queue = oldest.item.message.destination
+            _ = self.refusals.note(queue, channel: self.sharedChannels, now: now)
+            self.lanes[index].condemn()
+            if lane.queue == nil, self.lane(for: oldest.item.message) == Self.shared {
+                self.isolate(
+                    queue,
+                    "A queue does not confirm messages: most of its members are away, or it is overloaded"
+                )
+            }
+        }
     }
 
     mutating func lost(_ error: BrokerError, isAttemptFollowing: Bool) {
@@ -122,11 +158,8 @@ struct PublishingWork: ConnectionWork {
     }
 
     /// Gives a queue a lane of its own, which rests first.
-    private mutating func isolate(_ queue: String) {
-        self.logger.warning(
-            "A queue refuses messages on a fresh channel too: it is full (max-length), or most of its members are away",
-            metadata: ["queue": "\(queue)"]
-        )
+    private mutating func isolate(_ queue: String, _ reason: Logger.Message) {
+        self.logger.warning(reason, metadata: ["queue": "\(queue)"])
         var lane = PublishingLane(queue: queue, pause: self.configuration.refusalPause)
         lane.rest()
         self.lanes.append(lane)
@@ -234,6 +267,7 @@ struct PublishingWork: ConnectionWork {
         case .blocked(let reason):
             self.mailbox.link.set(.blocked(reason))
         case .unblocked:
+            self.unblocked = .now
             self.mailbox.link.set(.connected)
         case .delivery, .subscribed, .consumerCancelled, .other:
             break
@@ -282,7 +316,10 @@ struct PublishingWork: ConnectionWork {
         } else if self.lane(for: message) != Self.shared {
             // It was sent before its queue got a lane of its own.
         } else if isAgain {
-            self.isolate(queue)
+            self.isolate(
+                queue,
+                "A queue refuses messages on a fresh channel too: it is full (max-length), or most of its members are away"
+            )
         } else if !self.lanes[lane].isCondemned {
             self.lanes[lane].condemn()
             self.logger.warning(

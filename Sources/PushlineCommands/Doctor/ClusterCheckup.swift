@@ -73,9 +73,13 @@ struct ClusterCheckup {
         let queue = queues[0]
         let away = Set(queue.all).subtracting(queue.present).sorted()
         let advice =
-            away.isEmpty
-            ? "add members: rabbitmq-queues grow NODE all"
-            : "start RabbitMQ on \(away.joined(separator: ", ")), then rabbitmq-queues rebalance quorum"
+            if !away.isEmpty {
+                "start RabbitMQ on \(away.joined(separator: ", ")), then rabbitmq-queues rebalance quorum"
+            } else if queue.leader == nil {
+                "RabbitMQ elects none: look at its log"
+            } else {
+                "add members: rabbitmq-queues grow NODE all"
+            }
         let names = queues.count == 1 ? queue.name : "\(queue.name) and \(queues.count - 1) more queues"
         let online = queue.present.isEmpty ? "none" : queue.present.sorted().joined(separator: ", ")
         return "\(names): members \(queue.all.count), online \(online), leader \(queue.leader ?? "none"): "
