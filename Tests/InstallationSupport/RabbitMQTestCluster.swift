@@ -1,4 +1,4 @@
-import BrokerRabbitMQ
+package import BrokerRabbitMQ
 import Foundation
 
 /// Three RabbitMQ nodes that are one cluster, set up as `deploy/rabbitmq` says; each can be killed and started.

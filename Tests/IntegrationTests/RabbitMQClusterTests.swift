@@ -3,6 +3,7 @@ import BrokerRabbitMQ
 import Foundation
 import InstallationSupport
 import NIOConcurrencyHelpers
+import PushModel
 import Testing
 
 /// What happens to a cluster of three nodes in its life.

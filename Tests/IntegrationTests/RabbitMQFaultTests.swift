@@ -261,10 +261,11 @@ import Testing
     /// The numbers of the channels with confirms.
     private static func publishingChannels(_ node: RabbitMQTestNode) async throws -> Set<String> {
         let lines = try await node.control("list_channels number confirm --no-table-headers")
-        return Set(
-            lines.split(separator: "\n").map { $0.split(separator: "\t") }.filter { $0.last == "true" }
-                .compactMap { $0.first.map(String.init) }
-        )
+        var numbers: Set<String> = []
+        for line in lines.split(separator: "\n") where line.hasSuffix("\ttrue") {
+            numbers.insert(String(line.prefix { $0 != "\t" }))
+        }
+        return numbers
     }
 
     @Test func aPoisonMessageGoesToTheDeadQueue() async throws {
