@@ -152,8 +152,11 @@ import Testing
         let first = try (0..<3).map { _ in try numbers.take() }
         #expect(first == [1, 2, 3])
         #expect(throws: BrokerError.self) { try numbers.take() }
+        numbers.free(1)
+        #expect(throws: BrokerError.self) { try numbers.take(replacing: 1) }
         numbers.free(2)
-        #expect(try numbers.take() == 2)
+        let other = try numbers.take(replacing: 1)
+        #expect(other == 2)
         var unlimited = ChannelNumbers(most: 0)
         #expect(try unlimited.take() == 1)
     }

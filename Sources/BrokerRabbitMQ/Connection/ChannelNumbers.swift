@@ -15,9 +15,11 @@ struct ChannelNumbers {
 
     /// Takes the lowest free number.
     ///
+    /// - Parameter previous: The number of a channel that this one replaces, which it does not get.
+    /// - Returns: The number.
     /// - Throws: ``BrokerError`` where all are taken, which a new connection mends.
-    mutating func take() throws(BrokerError) -> UInt16 {
-        guard let number = (1...self.most).first(where: { !self.taken.contains($0) }) else {
+    mutating func take(replacing previous: UInt16? = nil) throws(BrokerError) -> UInt16 {
+        guard let number = (1...self.most).first(where: { $0 != previous && !self.taken.contains($0) }) else {
             throw BrokerError(.unreachable, "The connection to the broker has no channel left.")
         }
         self.taken.insert(number)

@@ -22,6 +22,8 @@ struct PublishingLane {
     let queue: String?
     /// nil while there is none: it rests.
     private(set) var channel: UInt16?
+    /// The number of its last channel.
+    private(set) var previous: UInt16?
     /// When a channel may be opened.
     private(set) var restsUntil = ContinuousClock.now
     /// The broker has refused a message: nothing more is sent on this channel, which is closed as soon as none is half sent.
@@ -73,6 +75,7 @@ struct PublishingLane {
 
     /// Rests, for longer each time until a channel has accepted a message.
     mutating func rest() {
+        self.previous = self.channel
         self.channel = nil
         self.isCondemned = false
         self.returning = nil

@@ -113,7 +113,7 @@ struct PublishingWork: ConnectionWork {
     // MARK: - Channels
 
     private mutating func open(_ lane: Int, _ connection: AMQPConnection) throws(BrokerError) {
-        let channel = try self.numbers.take()
+        let channel = try self.numbers.take(replacing: self.lanes[lane].previous)
         do throws(RequestFailure) {
             try connection.openChannel(channel)
             try connection.selectConfirms(channel)
