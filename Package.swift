@@ -238,8 +238,8 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                "HubAzure", "HubWire", "JSONWebTokens", argumentParser, asyncHTTPClient, crypto, lifecycle, logging,
-                nioCore,
+                "HubAzure", "HubWire", "JSONWebTokens", "OutgoingHTTP", argumentParser, asyncHTTPClient, crypto,
+                lifecycle, logging, nioCore,
                 nioHTTP1, nioPosix, nioSSL, yams,
             ]
         ),

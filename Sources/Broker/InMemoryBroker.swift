@@ -4,7 +4,7 @@ import ServiceLifecycle
 /// A broker in the memory of one process, for tests and for running everything in a single process.
 ///
 /// It keeps the contract of ``MessageBroker`` with one exception: its messages are lost with the process. Functions
-/// beyond the protocol simulate faults of a real broker: an outage, an alarm, lost connections and lost confirms.
+/// beyond the protocol simulate faults of a real broker: an outage, an alarm, full queues, lost connections and lost confirms.
 package final class InMemoryBroker: MessageBroker {
     private let state = NIOLockedValueBox(InMemoryBrokerState())
 
@@ -91,6 +91,18 @@ extension InMemoryBroker {
     package func setBlocked(_ reason: String?) {
         self.change { $0.blocked = reason }
     }
+
+    /// Makes a queue refuse every message, as a full one does, or accept them again with nil.
+    ///
+    /// - Parameters:
+    ///   - queue: The queue.
+    ///   - pause: When to try again, by the broker's words.
+    package func setRefusing(_ queue: String, retryAfter pause: Duration?) {
+        self.change { $0.refusing[queue] = pause }
+    }
+
+    /// How many messages were refused by queues.
+    package var refused: Int { self.state.withLockedValue { $0.refused } }
 
     /// Cuts every connection; they come back at once, and every delivery not yet acknowledged comes again.
     package func redeliver() {

@@ -51,6 +51,10 @@ struct InMemoryBrokerState {
     var isSilent = false
     var blocked: String?
     var confirmsToLose = 0
+    /// Queues that refuse messages, and when to try again.
+    var refusing: [String: Duration] = [:]
+    /// How many messages were refused.
+    var refused = 0
 
     private var generation: UInt64 = 1
     private var lastTag: UInt64 = 0
@@ -102,6 +106,10 @@ extension InMemoryBrokerState {
             } else {
                 self.bindings[message.exchange]?.contains(message.routingKey) ?? false
             }
+        if let pause = self.refusing[message.routingKey] {
+            self.refused += 1
+            return .failed(BrokerError(.refused, "The broker did not take the message.", retryAfter: pause))
+        }
         guard isRouted else {
             // A hint may be lost, so it needs no queue.
             guard message.isPersistent else { return .published }

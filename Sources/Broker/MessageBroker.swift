@@ -4,6 +4,8 @@
 /// - A message that ``publish(_:deadline:)`` reports as published is on durable storage in at least one queue, and stays there
 ///   until it is acknowledged. Everything else (returned, refused, no confirm in time, no connection) is reported as a
 ///   failure of that message; it may still arrive, so consumers must tolerate repeats.
+/// - A queue that refuses messages holds up no other: what is for it fails with ``BrokerError/Code/refused``, and says when to
+///   try again.
 /// - A delivery that was not acknowledged when its consumer ended comes again, to this or another consumer.
 /// - Connections are restored automatically. No call waits longer than its deadline, even while the broker accepts
 ///   nothing.
@@ -163,10 +165,10 @@ package enum PublishResult: Sendable, Equatable {
 
     package var isPublished: Bool { self == .published }
 
-    /// Whether the broker has refused the message; without an answer it may have taken it.
-    package var isSurelyNotPublished: Bool {
-        guard case .failed(let error) = self else { return false }
-        return error.code == .returned || error.code == .refused
+    /// Why the broker has certainly not taken the message; nil where it may have.
+    package var refusal: BrokerError? {
+        guard case .failed(let error) = self else { return nil }
+        return error.code == .returned || error.code == .refused ? error : nil
     }
 }
 
@@ -223,10 +225,13 @@ package struct BrokerError: Error, Sendable, Equatable, CustomStringConvertible 
 
     package let code: Code
     package let message: String
+    /// When a message that was refused should be published again, at the earliest; nil = at once.
+    package let retryAfter: Duration?
 
-    package init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
         self.code = code
         self.message = message
+        self.retryAfter = retryAfter
     }
 
     package var description: String { "\(self.message) (\(self.code))" }

@@ -5,12 +5,17 @@ import ServiceLifecycle
 /// RabbitMQ behind the contract of ``MessageBroker``, over librabbitmq.
 ///
 /// Two connections, each on a thread of its own: an alarm of the broker's stops the one that publishes, and consuming goes
-/// on. Both come back by themselves, and declare and subscribe again.
+/// on. A third one for exclusive queues, where there are some: while a node of a cluster is cut off, the broker may take a
+/// minute to declare one, and nothing else is to wait for that. All come back by themselves, each at the node that it finds
+/// first, and declare and subscribe again.
 package final class RabbitMQBroker: MessageBroker, Service {
     private let configuration: RabbitMQConfiguration
     private let logger: Logger
     private let publisher = PublisherMailbox()
     private let consumer = ConsumerMailbox()
+    /// For exclusive queues.
+    private let events = ConsumerMailbox()
+    private let (firstEvents, firstEventsContinuation) = AsyncStream<Void>.makeStream()
 
     /// Prepares a broker; it connects in ``run()``.
     ///
@@ -28,6 +33,7 @@ package final class RabbitMQBroker: MessageBroker, Service {
         await withTaskGroup { group in
             group.addTask { await self.runPublisher() }
             group.addTask { await self.runConsumer() }
+            group.addTask { await self.runEvents() }
             group.addTask { await self.publisher.keepDeadlines(requestTimeout: self.configuration.requestTimeout) }
             // Ends by cancellation as well, which is as good a reason to close.
             try? await gracefulShutdown()
@@ -37,7 +43,12 @@ package final class RabbitMQBroker: MessageBroker, Service {
     }
 
     package func declare(_ topology: Topology) async throws {
-        try await self.consumer.declare(topology)
+        let (lasting, exclusive) = topology.divided
+        if let lasting { try await self.consumer.declare(lasting) }
+        guard let exclusive else { return }
+        // The thread begins when it is needed.
+        self.firstEventsContinuation.finish()
+        try await self.events.declare(exclusive)
     }
 
     package func publish(_ messages: [OutgoingMessage], deadline: Duration) async -> [PublishResult] {
@@ -50,8 +61,9 @@ package final class RabbitMQBroker: MessageBroker, Service {
         _ body: @Sendable (any Subscription) async throws -> Result
     ) async throws -> Result {
         precondition(prefetch > 0, "A consumer takes at least one message.")
-        let subscription = RabbitMQSubscription(queue: queue, prefetch: prefetch, mailbox: self.consumer)
-        self.consumer.send(.attach(subscription))
+        let mailbox = self.mailbox(for: queue)
+        let subscription = RabbitMQSubscription(queue: queue, prefetch: prefetch, mailbox: mailbox)
+        mailbox.send(.attach(subscription))
         let result: Swift.Result<Result, any Error>
         do {
             let value = try await withGracefulShutdownHandler {
@@ -63,18 +75,19 @@ package final class RabbitMQBroker: MessageBroker, Service {
         } catch {
             result = .failure(error)
         }
-        await self.detach(subscription)
+        await self.detach(subscription, from: mailbox)
         return try result.get()
     }
 
     package func depth(of queue: String) async throws -> QueueDepth {
         try await withCheckedThrowingContinuation { continuation in
-            self.consumer.send(.measure(queue, continuation))
+            self.mailbox(for: queue).send(.measure(queue, continuation))
         }
     }
 
     package var status: BrokerStatus {
         get async {
+            // Not the one for exclusive queues: what comes by it is hints, and work gets on without them.
             for link in [self.publisher.link, self.consumer.link] {
                 switch link.state {
                 case .connected: continue
@@ -91,16 +104,27 @@ package final class RabbitMQBroker: MessageBroker, Service {
     // MARK: - Threads
 
     private func runPublisher() async {
-        let window = self.configuration.confirmWindow
-        await self.thread("publisher", self.publisher.link).run { [publisher] in
-            PublishingWork(publisher, windowSize: window)
+        await self.thread("publisher", self.publisher.link).run { [publisher, configuration, logger] in
+            PublishingWork(publisher, configuration: configuration, logger: logger)
         }
     }
 
     private func runConsumer() async {
-        await self.thread("consumer", self.consumer.link).run { [consumer, logger] in
-            ConsumingWork(consumer, logger: logger)
+        await self.thread("consumer", self.consumer.link).run { [consumer, configuration, logger] in
+            ConsumingWork(consumer, patience: configuration.requestTimeout, logger: logger)
         }
+    }
+
+    private func runEvents() async {
+        // Ends by cancellation as well: then the thread has only to refuse what waits.
+        for await _ in self.firstEvents {}
+        await self.thread("events", self.events.link).run { [events, configuration, logger] in
+            ConsumingWork(events, patience: configuration.requestTimeout, logger: logger)
+        }
+    }
+
+    private func mailbox(for queue: String) -> ConsumerMailbox {
+        self.events.knows(queue) ? self.events : self.consumer
     }
 
     private func thread(_ role: String, _ link: ConnectionLink) -> ConnectionThread {
@@ -108,16 +132,36 @@ package final class RabbitMQBroker: MessageBroker, Service {
     }
 
     private func close() {
-        for link in [self.publisher.link, self.consumer.link] {
+        for link in [self.publisher.link, self.consumer.link, self.events.link] {
             link.set(.closed)
             link.wake()
         }
     }
 
     /// Ends a subscription; returns when its deliveries are on their way back.
-    private func detach(_ subscription: RabbitMQSubscription) async {
+    private func detach(_ subscription: RabbitMQSubscription, from mailbox: ConsumerMailbox) async {
         await withCheckedContinuation { continuation in
-            self.consumer.send(.detach(subscription, continuation))
+            mailbox.send(.detach(subscription, continuation))
         }
+    }
+}
+
+extension Topology {
+    /// What lasts, and the exclusive queues with the exchanges that they are bound to; nil = there is none of it.
+    fileprivate var divided: (lasting: Topology?, exclusive: Topology?) {
+        let own = self.queues.filter { $0.kind == .exclusive }
+        let bound = Set(own.compactMap(\.exchange))
+        let others = self.queues.filter { $0.kind != .exclusive }
+        let lasting = Topology(
+            exchanges: self.exchanges.filter { exchange in
+                !bound.contains(exchange.name) || others.contains { $0.exchange == exchange.name }
+            },
+            queues: others
+        )
+        let exclusive = Topology(exchanges: self.exchanges.filter { bound.contains($0.name) }, queues: own)
+        return (
+            lasting.exchanges.isEmpty && lasting.queues.isEmpty ? nil : lasting,
+            exclusive.queues.isEmpty ? nil : exclusive
+        )
     }
 }

@@ -26,13 +26,26 @@ package struct RabbitMQConfiguration: Sendable {
         package let description: String
     }
 
-    package var host: String
-    package var port: Int
-    package var virtualHost: String
-    package var username: String
-    package var password: String
-    /// Nil for `amqp`.
-    package var tls: TLS?
+    /// A node of the broker, and the account there.
+    package struct Address: Sendable, CustomStringConvertible {
+        package var host: String
+        package var port: Int
+        package var virtualHost: String
+        package var username: String
+        package var password: String
+        /// Whether it is `amqps`.
+        package var isTLS: Bool
+
+        /// Host and port, for logs.
+        package var description: String {
+            self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
+        }
+    }
+
+    /// The nodes of one broker, in the order in which they are tried.
+    package var addresses: [Address]
+    /// Certificates, for `amqps`.
+    package var tls: TLS
     /// The name under which the connections show in the broker's lists.
     package var connectionName = "pushline"
     /// A broker that is silent for twice this long is taken for lost; at least 1 s.
@@ -42,6 +55,8 @@ package struct RabbitMQConfiguration: Sendable {
     package var requestTimeout = Duration.seconds(10)
     /// The most messages that are sent and not confirmed.
     package var confirmWindow = 1000
+    /// How long a message may be unconfirmed: longer than a cluster takes to notice that a node is cut off.
+    package var confirmTimeout = Duration.seconds(15)
     /// The shortest and the longest wait before a lost connection is tried again.
     package var backoff = Duration.milliseconds(100)...Duration.seconds(5)
     /// The requested size of a socket's send buffer, in octets; the kernel may limit it.
@@ -50,34 +65,56 @@ package struct RabbitMQConfiguration: Sendable {
     /// unchanged.
     package var topology = Topology()
 
-    /// Reads an address, `amqp://user:password@host:port/vhost` or `amqps://…`, each part percent-encoded.
+    /// The shortest and the longest time without a channel for publishing, after the broker has refused a message on one.
+    package var refusalPause = Duration.milliseconds(200)...Duration.seconds(2)
+
+    /// Reads the addresses of a broker's nodes, each `amqp://user:password@host:port/vhost` or `amqps://…`, each part percent-encoded.
     ///
     /// Left out, the port is 5672 or 5671, user and password are `guest`, and the virtual host is `/`.
     ///
     /// - Parameters:
-    ///   - url: The address.
+    ///   - urls: The addresses, in the order in which they are tried.
     ///   - tls: Certificates, for `amqps`.
     /// - Throws: ``Invalid``, saying which part.
-    package init(url: String, tls: TLS = TLS()) throws {
-        var address = AddressParts()
-        try address.read(url)
-        self.host = address.host
-        self.port = address.port ?? (address.isTLS ? 5671 : 5672)
-        self.virtualHost = address.virtualHost
-        self.username = address.username
-        self.password = address.password
-        self.tls = address.isTLS ? tls : nil
+    package init(urls: [String], tls: TLS = TLS()) throws {
+        self.addresses = try urls.map { url in
+            var parts = AddressParts()
+            try parts.read(url)
+            return Address(
+                host: parts.host,
+                port: parts.port ?? (parts.isTLS ? 5671 : 5672),
+                virtualHost: parts.virtualHost,
+                username: parts.username,
+                password: parts.password,
+                isTLS: parts.isTLS
+            )
+        }
+        self.tls = tls
         try self.check()
     }
 
+    /// Reads the address of a broker of one node; see ``init(urls:tls:)``.
+    package init(url: String, tls: TLS = TLS()) throws {
+        try self.init(urls: [url], tls: tls)
+    }
+
     private func check() throws {
-        guard let tls else { return }
-        guard (tls.certificateFile == nil) == (tls.keyFile == nil) else {
+        guard let first = self.addresses.first else { throw Invalid(description: "The broker has no address.") }
+        guard self.addresses.allSatisfy({ $0.virtualHost == first.virtualHost && $0.isTLS == first.isTLS }) else {
+            throw Invalid(
+                description:
+                    "The broker's addresses must be nodes of one cluster: all with the same scheme and virtual host."
+            )
+        }
+        guard first.isTLS else { return }
+        guard (self.tls.certificateFile == nil) == (self.tls.keyFile == nil) else {
             throw Invalid(description: "The broker's client certificate and its key belong together.")
         }
         // librabbitmq 0.11 compares only host names, and would refuse every certificate without a reason.
-        let isAddress = self.host.contains(":") || self.host.allSatisfy { $0.isNumber || $0 == "." }
-        if tls.verifiesHostname, isAddress {
+        let isAddress = self.addresses.contains {
+            $0.host.contains(":") || $0.host.allSatisfy { $0.isNumber || $0 == "." }
+        }
+        if self.tls.verifiesHostname, isAddress {
             throw Invalid(
                 description: "An amqps address needs a host name: certificates are not compared with addresses."
             )
@@ -132,7 +169,10 @@ private struct AddressParts {
             port = text[text.index(after: colon)...]
         }
         self.host = try Self.decoded(name, "host")
-        guard !self.host.isEmpty else { throw Self.invalid("host") }
+        // A list of addresses names the scheme of each.
+        guard !self.host.isEmpty, !self.host.contains(where: { $0 == "," || $0.isWhitespace }) else {
+            throw Self.invalid("host")
+        }
         if let port {
             guard let number = Int(port), (1...65535).contains(number) else { throw Self.invalid("port") }
             self.port = number

@@ -12,7 +12,6 @@ package struct API: Sendable {
     package let responder: APIResponder
     /// Run these as long as the server serves; they are to be shut down after it.
     package let services: [any Service]
-    private let waiter: OutcomeWaiter
     private let store: any ResultStore
 
     /// - Parameters:
@@ -111,16 +110,8 @@ package struct API: Sendable {
             logger: logger
         )
         self.services = [publisher, waiter, watchers]
-        self.waiter = waiter
         self.store = store
     }
-
-    /// Checks the preconditions of serving, and binds the queue for events (rule 16).
-    ///
-    /// A broker that is down delays this and refuses no request (rule 19): the caller sets a deadline and continues.
-    ///
-    /// - Throws: `BrokerError` when the queue could not be bound; the background service tries again.
-    package func prepare() async throws { try await self.waiter.prepare() }
 
     /// The apps with the demonstration scheme, which must not be served beyond a loopback address.
     package func appsInDemonstration() async throws -> [AppID] {

@@ -1,5 +1,6 @@
 package import Broker
 import BrokerRabbitMQ
+import Foundation
 package import Logging
 package import ServiceLifecycle
 
@@ -21,27 +22,74 @@ package enum Composition {
         timeout: Duration? = nil,
         logger: Logger
     ) throws -> any MessageBroker & Service {
-        let broker = configuration.broker
+        var settings = try Self.settings(configuration.broker)
+        settings.connectionName = name
+        settings.heartbeat = configuration.broker.heartbeat
+        // Consumers start at once, and must not come before their queues.
+        settings.topology = .pushline
+        if let timeout {
+            settings.connectTimeout = timeout
+            settings.requestTimeout = timeout
+        }
+        return RabbitMQBroker(settings, logger: logger)
+    }
+
+    private static func settings(_ broker: PushlineConfiguration.Broker) throws -> RabbitMQConfiguration {
         do {
-            var settings = try RabbitMQConfiguration(
-                url: broker.url,
+            return try RabbitMQConfiguration(
+                // Processes spread over the nodes; each keeps its order.
+                urls: broker.urls.shuffled(),
                 tls: RabbitMQConfiguration.TLS(
                     authorityFile: broker.caFile,
                     certificateFile: broker.certificateFile,
                     keyFile: broker.keyFile
                 )
             )
-            settings.connectionName = name
-            settings.heartbeat = broker.heartbeat
-            // Consumers start at once, and must not come before their queues.
-            settings.topology = .pushline
-            if let timeout {
-                settings.connectTimeout = timeout
-                settings.requestTimeout = timeout
-            }
-            return RabbitMQBroker(settings, logger: logger)
         } catch let error as RabbitMQConfiguration.Invalid {
             throw ConfigurationError("broker.url: \(error.description)")
         }
+    }
+
+    /// Where the broker's management API is asked, and as whom: as `broker.url` says where the address names nobody.
+    ///
+    /// - Parameter configuration: The broker's address and settings.
+    /// - Returns: The place; nil = none is configured.
+    /// - Throws: ``ConfigurationError`` for an invalid address.
+    package static func management(_ configuration: PushlineConfiguration) throws -> ManagementAddress? {
+        guard let url = configuration.broker.managementURL else { return nil }
+        let account = try Self.settings(configuration.broker).addresses[0]
+        guard var parts = URLComponents(string: url), let scheme = parts.scheme, ["http", "https"].contains(scheme),
+            parts.host?.isEmpty == false, parts.query == nil, parts.fragment == nil
+        else {
+            throw ConfigurationError("broker.management_url must be http:// or https://, [user:password@]host:port")
+        }
+        let (username, password) = (parts.user ?? account.username, parts.password ?? account.password)
+        (parts.user, parts.password) = (nil, nil)
+        return ManagementAddress(
+            url: parts.string.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? "",
+            username: username,
+            password: password,
+            virtualHost: account.virtualHost,
+            authorityFile: configuration.broker.caFile
+        )
+    }
+}
+
+/// Where the broker's management API is asked, and as whom.
+package struct ManagementAddress: Sendable, Equatable {
+    /// Without user and password, and without a slash at its end.
+    package var url: String
+    package var username: String
+    package var password: String
+    package var virtualHost: String
+    /// PEM file of the authorities to trust; nil = the system's.
+    package var authorityFile: String?
+
+    package init(url: String, username: String, password: String, virtualHost: String, authorityFile: String? = nil) {
+        self.url = url
+        self.username = username
+        self.password = password
+        self.virtualHost = virtualHost
+        self.authorityFile = authorityFile
     }
 }

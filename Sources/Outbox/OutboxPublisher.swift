@@ -15,6 +15,8 @@ package final class OutboxPublisher: Sendable {
     private static let linger = Duration.milliseconds(250)
     /// The most that are remembered while the store cannot record them.
     private static let capacity = 4096
+    /// How long a message waits that has no queue: it is not declared yet, or will be again.
+    private static let unroutedPause = Duration.seconds(1)
     /// The pause before a failed record is tried again.
     private static let retryPause = Duration.seconds(1)
 
@@ -49,7 +51,8 @@ package final class OutboxPublisher: Sendable {
 
     /// Publishes messages.
     ///
-    /// Messages the broker certainly did not take are due again at once, unconfirmed ones when their grace ends.
+    /// Messages that the broker certainly did not take are deferred, for longer the longer their queue refuses them: else the
+    /// store would be written in a loop. Unconfirmed ones are due again when their grace ends.
     ///
     /// - Parameters:
     ///   - messages: The rows, with the message to publish for each.
@@ -69,19 +72,27 @@ package final class OutboxPublisher: Sendable {
             "The broker did not confirm messages; the sweeper publishes them again",
             metadata: ["messages": "\(messages.count - published.count)"]
         )
-        for (failed, result) in zip(messages, results) where result.isSurelyNotPublished {
-            do {
-                _ = try await self.store.defer(failed.row.id, epoch: failed.row.epoch, Deferral())
-            } catch {
-                // Their grace ends, and the sweeper takes them.
-                self.logger.debug(
-                    "Deferring unpublished messages failed; the sweeper takes them when their grace ends",
-                    metadata: ["error": "\(error)"]
-                )
-                break
+        // Together: they share commits.
+        await withDiscardingTaskGroup { group in
+            for (failed, result) in zip(messages, results) {
+                guard let refusal = result.refusal else { continue }
+                group.addTask { await self.defer(failed.row, refusal) }
             }
         }
         return false
+    }
+
+    private func `defer`(_ message: OutboxMessage, _ refusal: BrokerError) async {
+        let pause = refusal.retryAfter ?? Self.unroutedPause
+        do {
+            _ = try await self.store.defer(message.id, epoch: message.epoch, Deferral(pause: pause))
+        } catch {
+            // Its grace ends, and the sweeper takes it.
+            self.logger.debug(
+                "Deferring an unpublished message failed; the sweeper takes it when its grace ends",
+                metadata: ["message": "\(message.id)", "error": "\(error)"]
+            )
+        }
     }
 
     /// Records published messages until the task is cancelled, and the remaining ones before it returns.

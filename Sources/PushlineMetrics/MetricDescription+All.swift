@@ -4,7 +4,7 @@ extension MetricDescription {
     package static let all: [MetricDescription] =
         [
             buildInfo, brokerConnected, brokerBlocked, brokerPublished, brokerPublishDuration, brokerDelivered,
-            brokerAcknowledged, brokerConnectionsFailed,
+            brokerAcknowledged, brokerConnectionsFailed, brokerChannelsReplaced, brokerRefused,
         ] + [
             httpRequestDuration, httpRequestsInFlight, httpConnectionsEnded, signInFailures, signInTurnedAway,
             signInWaiting, publishDropped, jobWatchers, jobWatchReads,
@@ -76,7 +76,18 @@ extension MetricDescription {
         "pushline_broker_connections_failed_total",
         .counter,
         by: [.connection],
-        "connections to RabbitMQ that were lost or could not be made, by `connection`: `publisher` or `consumer`"
+        "connections to RabbitMQ that were lost or could not be made, by `connection`: `publisher`, `consumer` or `events`"
+    )
+    package static let brokerChannelsReplaced = MetricDescription(
+        "pushline_broker_channels_replaced_total",
+        .counter,
+        "channels that were replaced because RabbitMQ refused a message on them: what was in flight there is published again"
+    )
+    package static let brokerRefused = MetricDescription(
+        "pushline_broker_refused_total",
+        .counter,
+        by: [.queue],
+        "messages that RabbitMQ refused for a queue, or would have: a full one, or one without a majority; they are deferred"
     )
     package static let processCPU = MetricDescription(
         "process_cpu_seconds_total",

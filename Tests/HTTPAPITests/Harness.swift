@@ -73,7 +73,6 @@ struct Harness: Sendable {
             passwords: passwords,
             metricsText: { "up 1\n" }
         )
-        try await api.prepare()
         let application = Application(
             responder: api.responder,
             server: HTTPServerBuilder { responder in

@@ -57,7 +57,7 @@ import Testing
     private static func with(
         _ answers: Answers,
         tick: Duration,
-        broker: InMemoryBroker = InMemoryBroker(),
+        broker: any MessageBroker = InMemoryBroker(),
         _ body: (OutcomeWaiter) async throws -> Void
     ) async throws {
         var logger = Logger(label: "test")
@@ -95,7 +95,7 @@ import Testing
         let answers = Answers()
         let broker = InMemoryBroker()
         try await Self.with(answers, tick: .seconds(600), broker: broker) { waiter in
-            try await waiter.prepare()
+            while (try? await broker.depth(of: waiter.routingKey).consumers) != 1 { await Task.yield() }
             let ticket = waiter.enter(Self.id(2))
             let event = OutgoingMessage(eventFor: ticket.job, waiter: waiter.routingKey)
             #expect(await broker.publish([event], deadline: .seconds(10)) == [.published])
@@ -103,6 +103,31 @@ import Testing
             waiter.leave(ticket)
         }
         #expect(answers.looks.allSatisfy { $0 == [Self.id(2)] })
+    }
+
+    /// As a cluster does whose node was cut off: declaring a queue is answered after a minute.
+    private struct SlowToDeclare: MessageBroker {
+        let base = InMemoryBroker()
+
+        func declare(_ topology: Topology) async throws { try await Task.sleep(for: .seconds(600)) }
+        func publish(_ messages: [OutgoingMessage], deadline: Duration) async -> [PublishResult] {
+            await self.base.publish(messages, deadline: deadline)
+        }
+        func consume<Result: Sendable>(
+            queue: String,
+            prefetch: Int,
+            _ body: @Sendable (any Subscription) async throws -> Result
+        ) async throws -> Result { try await self.base.consume(queue: queue, prefetch: prefetch, body) }
+        func depth(of queue: String) async throws -> QueueDepth { try await self.base.depth(of: queue) }
+        var status: BrokerStatus { get async { await self.base.status } }
+    }
+
+    @Test func waitersPollWhileTheQueueIsNotDeclared() async throws {
+        try await Self.with(Answers(), tick: .milliseconds(20), broker: SlowToDeclare()) { waiter in
+            let ticket = waiter.enter(Self.id(2))
+            #expect(await ticket.answers.first { _ in true }?.id == ticket.job)
+            waiter.leave(ticket)
+        }
     }
 
     @Test func aJobIsNotReadAfterItsWaiterLeft() async throws {

@@ -67,7 +67,6 @@ struct HubHarness: Sendable {
         configuration.commitWait = commitWait
         configuration.classicWait = answers ? .seconds(30) : .milliseconds(100)
         let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
-        try await host.prepare()
         let hub = EmbeddedHub(store: store, intake: host)
         let application = Application(
             responder: HubResponder(host: host, hub: hub, store: store, logger: logger),

@@ -35,7 +35,14 @@ package struct RabbitMQTestNode: Sendable {
             printf '%s\\n%s\\n' "$BROKER_URL" "$BROKER_TLS_URL"
             """
         )
-        // Tests that are ended from outside leave no node behind.
+        try await Self.afterTests("broker_stop '\(directory)' 0", directory)
+        let lines = output.split(separator: "\n").map(String.init)
+        guard lines.count == 2 else { throw Failure(description: "The node did not say its addresses: \(output)") }
+        return RabbitMQTestNode(directory: directory, url: lines[0], tlsURL: lines[1])
+    }
+
+    /// Tests that are ended from outside leave no node behind, and no folder.
+    static func afterTests(_ line: String, _ directory: String) async throws {
         try await Self.shell(
             """
             (
@@ -43,14 +50,11 @@ package struct RabbitMQTestNode: Sendable {
                 trap '' TERM
                 broker_close_descriptors
                 while kill -0 \(ProcessInfo.processInfo.processIdentifier); do sleep 1; done
-                broker_stop '\(directory)' 0
+                \(line)
                 rm -rf '\(directory)'
             ) </dev/null >/dev/null 2>&1 &
             """
         )
-        let lines = output.split(separator: "\n").map(String.init)
-        guard lines.count == 2 else { throw Failure(description: "The node did not say its addresses: \(output)") }
-        return RabbitMQTestNode(directory: directory, url: lines[0], tlsURL: lines[1])
     }
 
     package func stop() async throws {
@@ -80,7 +84,7 @@ package struct RabbitMQTestNode: Sendable {
 
     /// Runs a line of bash that knows the functions of `deploy/lib/broker.sh`, and returns what it printed.
     @discardableResult
-    private static func shell(_ line: String) async throws -> String {
+    static func shell(_ line: String) async throws -> String {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let library = root.appending(path: "deploy/lib/broker.sh").path

@@ -94,8 +94,8 @@ import Yams
         ("api:\n  port: [1]", "pushline.yaml:2: api.port must be a whole number from 0 to 65535"),
         ("api:\n  port: 65536", "pushline.yaml: api.port must be a whole number from 0 to 65535"),
         ("api:\n  port:\n    a: 1", "pushline.yaml:3: api.port must be a whole number from 0 to 65535"),
-        ("broker:\n  heartbeat: .nan", "pushline.yaml: broker.heartbeat must be a number of seconds from 1 to 600"),
-        ("broker:\n  heartbeat: yes", "pushline.yaml:2: broker.heartbeat must be a number of seconds from 1 to 600"),
+        ("broker:\n  heartbeat: .nan", "pushline.yaml: broker.heartbeat must be a number of seconds from 0 to 600"),
+        ("broker:\n  heartbeat: yes", "pushline.yaml:2: broker.heartbeat must be a number of seconds from 0 to 600"),
         (
             "log:\n  level: loud",
             "pushline.yaml: log.level must be one of trace, debug, info, notice, warning, error, critical"
@@ -165,10 +165,39 @@ import Yams
     @Test(arguments: [
         ("amqp://user:secret@host:5672/v", "amqp://host:5672/v"),
         ("amqps://host", "amqps://host"),
+        ("amqp://u:a,b@one/v,amqp://u:amqp@two/v , amqp://three/v", "amqp://one/v, amqp://two/v, amqp://three/v"),
     ])
     func theBrokersPasswordIsNotShown(_ url: String, _ shown: String) async throws {
         let found = try await self.configuration("", environment: ["PUSHLINE_BROKER_URL": url])
         #expect("\(found.broker)" == shown)
-        #expect(found.broker.url == url)
+        #expect(found.broker.urls == PushlineConfiguration.Broker.addresses(in: url))
+    }
+
+    @Test func aClusterHasSeveralAddressesAndAShortHeartbeat() async throws {
+        let list = "amqp://u:a,b@one/v,amqp://u:a,b@two:5673/v"
+        let found = try await self.configuration("", environment: ["PUSHLINE_BROKER_URL": list])
+        #expect(found.broker.urls == ["amqp://u:a,b@one/v", "amqp://u:a,b@two:5673/v"])
+        #expect(found.broker.heartbeat == .seconds(5))
+        let single = try await self.configuration("", environment: [:])
+        #expect(single.broker.urls.count == 1 && single.broker.heartbeat == .seconds(20))
+        let chosen = ["PUSHLINE_BROKER_URL": list, "PUSHLINE_BROKER_HEARTBEAT": "7"]
+        #expect(try await self.configuration("", environment: chosen).broker.heartbeat == .seconds(7))
+    }
+
+    @Test func theManagementAPIIsAskedAsTheBrokerUnlessSaidOtherwise() async throws {
+        func address(_ url: String) async throws -> ManagementAddress? {
+            let variables = [
+                "PUSHLINE_BROKER_URL": "amqp://u:p%40ss@one/v%2Fh", "PUSHLINE_BROKER_MANAGEMENT_URL": url,
+            ]
+            return try Composition.management(try await self.configuration("", environment: variables))
+        }
+        #expect(try await address("") == nil)
+        let same = ManagementAddress(url: "http://one:15672", username: "u", password: "p@ss", virtualHost: "v/h")
+        #expect(try await address("http://one:15672/") == same)
+        let other = ManagementAddress(url: "https://m/rabbit", username: "a", password: "b:c", virtualHost: "v/h")
+        #expect(try await address("https://a:b%3Ac@m/rabbit") == other)
+        for wrong in ["one:15672", "ftp://one", "http://", "http://one?x=1"] {
+            await #expect(throws: ConfigurationError.self) { try await address(wrong) }
+        }
     }
 }

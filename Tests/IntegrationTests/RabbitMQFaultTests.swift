@@ -1,10 +1,11 @@
 import Broker
-import BrokerRabbitMQ
 import Foundation
 import InstallationSupport
 import NIOConcurrencyHelpers
 import PushModel
 import Testing
+
+@testable import BrokerRabbitMQ
 
 /// What happens to a broker in its life.
 ///
@@ -183,6 +184,90 @@ import Testing
         }
     }
 
+    /// The first refusal costs the channel, the second one only the queue: the others keep theirs.
+    @Test func aFullQueueHoldsUpNoOther() async throws {
+        let node = try Self.node()
+        let (full, healthy) = (Self.uniqueName("limited"), Self.uniqueName("healthy"))
+        try await node.control(
+            #"set_policy -p pushline limited '^\#(full)$' '{"max-length":1}' --apply-to queues"#
+        )
+        try await withRabbitMQ(try Self.configuration()) { broker in
+            let dead = Topology.Queue(name: "\(full).dead", kind: .quorum(deadLetterQueue: nil, deliveryLimit: nil))
+            let limited = Topology.Queue(name: full, kind: .quorum(deadLetterQueue: dead.name, deliveryLimit: 1000))
+            try await broker.declare(Topology(queues: [dead, limited]))
+            try await broker.declare(Self.workQueue(healthy))
+            @Sendable func publish(_ id: Int) async -> (full: PublishResult, healthy: PublishResult) {
+                let messages = [Self.message("\(id)", to: full), Self.message("\(id)", to: healthy)]
+                let results = await broker.publish(messages, deadline: .seconds(10))
+                return (results[0], results[1])
+            }
+            // Until it has refused on one channel and on the next.
+            var refusals = 0
+            for id in 0..<1000 where refusals < 30 {
+                guard case .failed(let error) = await publish(id).full else { continue }
+                if error.code == .refused {
+                    refusals += 1
+                    #expect(error.retryAfter.map { QueueRefusals.retry.contains($0) } == true)
+                }
+            }
+            #expect(refusals == 30)
+            // That of all queues was the first, and was replaced once.
+            #expect(try await Self.publishingChannels(node).contains("2"))
+            // The other queue's channel lasts, whatever becomes of the full one's.
+            for id in 1000..<1300 {
+                let results = await publish(id)
+                #expect(results.healthy == .published)
+                #expect(results.full.refusal?.code == .refused)
+            }
+            try await node.control("-p pushline clear_policy limited")
+            try await eventually("it accepts messages again") { await publish(2000).full == .published }
+            #expect(await publish(2001).healthy == .published)
+        }
+    }
+
+    /// A queue without a majority: it has a leader, which says nothing, and its messages fill the window.
+    @Test func aQueueThatConfirmsNothingHoldsUpNoOther() async throws {
+        let node = try Self.node()
+        let (silent, healthy) = (Self.uniqueName("silent"), Self.uniqueName("healthy"))
+        var configuration = try Self.configuration()
+        configuration.confirmWindow = 10
+        configuration.confirmTimeout = .seconds(1)
+        try await withRabbitMQ(configuration) { broker in
+            for queue in [silent, healthy] {
+                try await broker.declare(Self.workQueue(queue))
+                #expect(await broker.publish([Self.message("0", to: queue)], deadline: .seconds(10)) == [.published])
+            }
+            func eval(_ call: String) async throws {
+                try await node.control("eval 'sys:\(call)(whereis(list_to_atom(\"pushline_\(silent)\"))).'")
+            }
+            try await eval("suspend")
+            let many = (0..<50).map { Self.message("\($0)", to: silent) }
+            #expect(await broker.publish(many, deadline: .milliseconds(200)).allSatisfy { !$0.isPublished })
+            try await eventually("another queue's message is confirmed") {
+                await broker.publish([Self.message("1", to: healthy)], deadline: .seconds(5)) == [.published]
+            }
+            for id in 0..<100 {
+                let messages = [Self.message("\(id)", to: silent), Self.message("\(id)", to: healthy)]
+                #expect(await broker.publish(messages, deadline: .milliseconds(20))[0] != .published)
+                #expect(await broker.publish([messages[1]], deadline: .seconds(10)) == [.published])
+            }
+            try await eval("resume")
+            try await eventually("it confirms messages again") {
+                await broker.publish([Self.message("2", to: silent)], deadline: .seconds(5)) == [.published]
+            }
+        }
+    }
+
+    /// The numbers of the channels with confirms.
+    private static func publishingChannels(_ node: RabbitMQTestNode) async throws -> Set<String> {
+        let lines = try await node.control("list_channels number confirm --no-table-headers")
+        var numbers: Set<String> = []
+        for line in lines.split(separator: "\n") where line.hasSuffix("\ttrue") {
+            numbers.insert(String(line.prefix { $0 != "\t" }))
+        }
+        return numbers
+    }
+
     @Test func aPoisonMessageGoesToTheDeadQueue() async throws {
         let queue = Self.uniqueName("poison")
         try await withRabbitMQ(try Self.configuration()) { broker in
@@ -251,7 +336,7 @@ import Testing
 
     @Test func aWrongPasswordIsReported() async throws {
         var configuration = try Self.configuration()
-        configuration.password = "wrong"
+        configuration.addresses[0].password = "wrong"
         try await withRabbitMQ(configuration) { broker in
             let results = await broker.publish([Self.message("1", to: "q")], deadline: .seconds(10))
             guard case .failed(let error) = results.first else {

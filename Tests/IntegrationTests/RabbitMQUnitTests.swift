@@ -1,4 +1,5 @@
 import Broker
+import Foundation
 import Testing
 
 @testable import BrokerRabbitMQ
@@ -7,12 +8,13 @@ import Testing
 @Suite struct RabbitMQUnitTests {
     @Test func aBrokerAddressIsParsed() throws {
         let configuration = try RabbitMQConfiguration(url: "amqps://us%40er:p%3Aa%2Fss@broker.example:1234/my%2Fhost")
-        #expect(configuration.username == "us@er")
-        #expect(configuration.password == "p:a/ss")
-        #expect(configuration.host == "broker.example")
-        #expect(configuration.port == 1234)
-        #expect(configuration.virtualHost == "my/host")
-        #expect(configuration.tls != nil)
+        let address = try #require(configuration.addresses.first)
+        #expect(address.username == "us@er")
+        #expect(address.password == "p:a/ss")
+        #expect(address.host == "broker.example")
+        #expect(address.port == 1234)
+        #expect(address.virtualHost == "my/host")
+        #expect(address.isTLS && configuration.addresses.count == 1)
     }
 
     @Test(arguments: [
@@ -23,11 +25,11 @@ import Testing
         ("amqp://[::1]:7/v", "::1", 7, "v"),
     ])
     func aBrokerAddressHasDefaults(_ url: String, _ host: String, _ port: Int, _ virtualHost: String) throws {
-        let configuration = try RabbitMQConfiguration(url: url)
-        #expect(configuration.host == host)
-        #expect(configuration.port == port)
-        #expect(configuration.virtualHost == virtualHost)
-        #expect(configuration.username == "guest")
+        let address = try #require(try RabbitMQConfiguration(url: url).addresses.first)
+        #expect(address.host == host)
+        #expect(address.port == port)
+        #expect(address.virtualHost == virtualHost)
+        #expect(address.username == "guest")
     }
 
     @Test(arguments: [
@@ -153,6 +155,131 @@ import Testing
         #expect(waits[99] >= .milliseconds(2500))
         backoff.reset()
         #expect(backoff.next(using: &generator) <= .milliseconds(100))
+    }
+
+    @Test func theNextAddressIsTriedAtOnceAndAPauseFollowsARound() {
+        func fail(_ round: inout AddressRound, _ times: Int) -> [String] {
+            (0..<times).map { _ in "\(round.failed()) \(round.index)" }
+        }
+        var round = AddressRound(count: 3)
+        #expect(round.index == 0)
+        let first = fail(&round, 4)
+        #expect(first == ["true 1", "true 2", "false 0", "true 1"])
+        // It answered: what is lost now begins a round.
+        round.connected()
+        let second = fail(&round, 3)
+        #expect(second == ["true 2", "true 0", "false 1"])
+        var single = AddressRound(count: 1)
+        let alone = fail(&single, 2)
+        #expect(alone == ["false 0", "false 0"])
+    }
+
+    @Test func aChannelsNumberIsTakenUntilTheBrokerHasAnswered() throws {
+        var numbers = ChannelNumbers(most: 3)
+        let first = try (0..<3).map { _ in try numbers.take() }
+        #expect(first == [1, 2, 3])
+        #expect(throws: BrokerError.self) { try numbers.take() }
+        numbers.free(1)
+        #expect(throws: BrokerError.self) { try numbers.take(replacing: 1) }
+        numbers.free(2)
+        let other = try numbers.take(replacing: 1)
+        #expect(other == 2)
+        var unlimited = ChannelNumbers(most: 0)
+        #expect(try unlimited.take() == 1)
+    }
+
+    @Test func aQueueIsKnownWhichRefusesOnAnotherChannelToo() {
+        var refusals = QueueRefusals()
+        let start = ContinuousClock.now
+        #expect(refusals.note("a", channel: 1, now: start) == false)
+        // The same channel refuses everything that was in flight.
+        #expect(refusals.note("a", channel: 1, now: start + .seconds(1)) == false)
+        #expect(refusals.note("b", channel: 2, now: start + .seconds(2)) == false)
+        #expect(refusals.note("a", channel: 2, now: start + .seconds(2)) == true)
+        // Tried again later, the longer it refuses.
+        #expect(refusals.retry("b", now: start + .seconds(2)) == .seconds(1))
+        #expect(refusals.retry("a", now: start + .seconds(9)) == .seconds(9))
+        #expect(refusals.retry("a", now: start + .seconds(900)) == .seconds(30))
+        // After a quiet minute it begins anew.
+        #expect(refusals.note("a", channel: 3, now: start + .seconds(63)) == false)
+        #expect(refusals.retry("a", now: start + .seconds(63)) == .seconds(1))
+    }
+
+    @Test func aQueueThatRefusedIsAskedWithOneMessageThenWithTwo() async {
+        let message = OutgoingMessage(
+            routingKey: "a",
+            properties: MessageProperties(type: "t", messageID: "m", contentType: "text/plain"),
+            body: []
+        )
+        _ = await withCheckedContinuation { continuation in
+            let request = PublishRequest([message], deadline: .now, continuation)
+            let pending = PublishingLane.Pending(item: PublishingLane.Item(request: request, index: 0))
+            var lane = PublishingLane(queue: "a", pause: .milliseconds(200)...Duration.seconds(2))
+            #expect(lane.isResting && !lane.hasRoom(100))
+            lane.opened(7)
+            #expect(lane.hasRoom(100))
+            lane.window.append(pending)
+            #expect(!lane.hasRoom(100))
+            lane.window.confirm(1, multiple: false) { _ in }
+            let isFirst = lane.noteAccepted()
+            #expect(isFirst)
+            lane.window.append(pending)
+            #expect(lane.hasRoom(100) && !lane.hasRoom(1))
+            lane.window.append(pending)
+            #expect(!lane.hasRoom(100))
+            // Refused: nothing more is sent, and the next channel begins with one again.
+            lane.condemn()
+            lane.window.reset { _ in }
+            #expect(!lane.hasRoom(100) && !lane.isResting)
+            lane.rest()
+            #expect(lane.isResting && lane.restsUntil > .now)
+            lane.opened(8)
+            lane.window.append(pending)
+            #expect(!lane.hasRoom(100))
+            request.fail(.closed)
+        }
+    }
+
+    /// What operators import before the processes start, so that no queue has fewer members than the cluster.
+    @Test func theShippedDefinitionsAreTheQueuesOfThePipeline() throws {
+        struct Definitions: Decodable {
+            struct Named: Decodable, Hashable { let name: String }
+            struct Queue: Decodable {
+                let name: String
+                let vhost: String
+                let durable: Bool
+                let arguments: [String: Value]
+            }
+            enum Value: Decodable, Equatable {
+                case text(String)
+                case number(Int)
+                init(from decoder: any Decoder) throws {
+                    let container = try decoder.singleValueContainer()
+                    if let number = try? container.decode(Int.self) {
+                        self = .number(number)
+                    } else {
+                        self = .text(try container.decode(String.self))
+                    }
+                }
+            }
+            let vhosts: [Named]
+            let exchanges: [Named]
+            let queues: [Queue]
+        }
+        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "deploy/rabbitmq/definitions/pushline.json")
+        let found = try JSONDecoder().decode(Definitions.self, from: Data(contentsOf: file))
+        #expect(found.vhosts.map(\.name) == ["pushline"])
+        #expect(found.exchanges.map(\.name) == Topology.pushline.exchanges.map(\.name))
+        #expect(Set(found.queues.map(\.name)) == Set(Topology.pushline.queues.map(\.name)))
+        for queue in Topology.pushline.queues {
+            let arguments = QueueArguments(queue.kind)
+            let other = try #require(found.queues.first { $0.name == queue.name })
+            #expect(other.durable && other.vhost == "pushline")
+            let wanted = arguments.texts.mapValues(Definitions.Value.text)
+                .merging(arguments.numbers.mapValues(Definitions.Value.number)) { $1 }
+            #expect(other.arguments == wanted, "\(queue.name)")
+        }
     }
 
     @Test func theFrameSizeIsAsNegotiated() throws {

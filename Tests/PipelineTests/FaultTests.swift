@@ -108,6 +108,26 @@ import Testing
         }
     }
 
+    /// Else the store would be written in a loop without a message.
+    @Test func whatAQueueRefusesIsDeferredForAWhile() async throws {
+        try await PipelineHarness.with([]) { harness in
+            let queue = QueueName.work(.send, .normal)
+            harness.broker.setRefusing(queue, retryAfter: .seconds(1))
+            _ = try await harness.send(to: "username:ann", isPublished: false)
+            try await beside(harness.sweeper.run) {
+                for _ in 0..<600 where harness.broker.refused == 0 { try await Task.sleep(for: .milliseconds(50)) }
+                // Some fifty sweeps.
+                try await Task.sleep(for: .seconds(1))
+                #expect((1...2).contains(harness.broker.refused), "\(harness.broker.refused)")
+                harness.broker.setRefusing(queue, retryAfter: nil)
+                for _ in 0..<600 where harness.broker.ready(in: queue) == 0 {
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+                #expect(harness.broker.ready(in: queue) == 1)
+            }
+        }
+    }
+
     @Test func unpublishableJobsDoNotDelayBatches() async throws {
         try await PipelineHarness.with([]) { harness in
             try await harness.fanOutUnpublished(to: "username:ann")
@@ -117,8 +137,12 @@ import Testing
                 Topology(queues: [.init(name: QueueName.work(.deliver(.apns), .normal), kind: .exclusive)])
             )
             let fanOut = EmbeddedFanOut(store: harness.store, broker: broker, logger: harness.logger)
-            try await Task.sleep(for: .milliseconds(200))
-            _ = try await harness.sweeper(fanOut: fanOut, broker: broker).sweep()
+            let sweeper = harness.sweeper(fanOut: fanOut, broker: broker)
+            // What had no queue is due a second later.
+            for _ in 0..<200 where broker.ready(in: QueueName.work(.deliver(.apns), .normal)) == 0 {
+                try await Task.sleep(for: .milliseconds(50))
+                _ = try await sweeper.sweep()
+            }
             #expect(broker.ready(in: QueueName.work(.deliver(.apns), .normal)) == 1)
         }
     }

@@ -36,6 +36,46 @@ import Testing
         #expect(away[0].words.contains("start RabbitMQ"))
     }
 
+    /// What the management API says of queues with these members.
+    private func queues(_ members: [String], online: [String], leader: String?) throws -> [ClusterCheckup.Queue] {
+        let queues = Topology.pushline.queues.map { queue -> [String: Any] in
+            var entry: [String: Any] = ["name": queue.name, "members": members, "online": online]
+            entry["leader"] = leader
+            return entry
+        }
+        let json = try JSONSerialization.data(withJSONObject: queues + [["name": "another"]])
+        return try JSONDecoder().decode([ClusterCheckup.Queue].self, from: json)
+    }
+
+    @Test func aClusterWithANodeToSpareIsRight() throws {
+        let found = ClusterCheckup.findings(
+            try self.queues(["r@a", "r@b", "r@c"], online: ["r@b", "r@a", "r@c"], leader: "r@b")
+        )
+        let count = Topology.pushline.queues.count
+        #expect(found.map(\.isRight) == [true])
+        #expect(found[0].words.contains("\(count) queues would go on: members online 3; leaders: r@b \(count)"))
+    }
+
+    @Test(arguments: [
+        (["r@a", "r@b", "r@c"], ["r@a", "r@c"], "r@a", "online r@a, r@c, leader r@a", "start RabbitMQ on r@b, "),
+        (["r@a", "r@b"], ["r@a", "r@b"], "r@a", "members 2, online r@a, r@b", "add members"),
+        (["r@a"], ["r@a"], "r@a", "members 1, online r@a", "rabbitmq-queues grow"),
+        (["r@a", "r@b", "r@c"], ["r@a", "r@b", "r@c"], nil, "leader none", "look at its log"),
+    ])
+    func queuesThatOneNodeLessWouldStopAreWrong(
+        _ members: [String],
+        _ online: [String],
+        _ leader: String?,
+        _ state: String,
+        _ advice: String
+    ) throws {
+        let found = ClusterCheckup.findings(try self.queues(members, online: online, leader: leader))
+        #expect(found.map(\.isRight) == [false])
+        let more = Topology.pushline.queues.count - 1
+        #expect(found[0].words.hasPrefix("pushline.dead.v2 and \(more) more queues: "), "\(found[0].words)")
+        #expect(found[0].words.contains(state) && found[0].words.contains(advice), "\(found[0].words)")
+    }
+
     @Test func descriptorsAreComparedWithTheConnections() {
         let enough = Checkup.descriptors(DescriptorLimit(soft: 1024, hard: 65_536), connections: 10_000)
         #expect(enough.isRight && enough.words.contains("soft 1024, hard 65536"))

@@ -7,12 +7,16 @@
 #   broker_ctl DIR ARGUMENT...         runs rabbitmqctl against it
 #   broker_kill DIR                    ends the node at once, as a crash would
 #   broker_stop DIR [SECONDS]          ends the node in order, and its port mapper; kills them after so many seconds (20)
+#   broker_cluster_start DIR           starts three nodes, in DIR/1 to DIR/3, as one cluster set up as deploy/rabbitmq says; each of them
+#                                      can be killed, started and stopped by itself, and BROKER_URL has the addresses of all
+#   broker_cluster_stop DIR [SECONDS]  ends the three nodes, and their port mapper
 #   broker_certificates DIR            makes a CA, and certificates for localhost and for a client
 #
 # DIR keeps ports, password and data: a node that is started again there is the same node. DIR/conf.d/*.conf are more settings of it.
 
 BROKER_SERVER=/usr/lib/rabbitmq/bin/rabbitmq-server
 BROKER_CONTROL=/usr/lib/rabbitmq/bin/rabbitmqctl
+BROKER_SHIPPED=$(cd "$(dirname "${BASH_SOURCE[0]}")/../rabbitmq" && pwd)
 
 broker_say() { printf '%s\n' "$*" >&2; }
 
@@ -42,19 +46,23 @@ broker_install() {
     return "$status"
 }
 
-# Prints a port of 127.0.0.1 that nobody listens on, outside the range of outgoing connections.
-broker_free_port() {
-    local port
-    for _ in {1..200}; do
+# Prints so many ports of 127.0.0.1 that nobody listens on, outside the range of outgoing connections.
+broker_free_ports() {
+    local port left=$1 found=" "
+    for _ in {1..400}; do
+        if [ "$left" -eq 0 ]; then return 0; fi
         port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
-        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
-            printf '%s\n' "$port"
-            return 0
-        fi
+        case $found in *" $port "*) continue ;; esac
+        if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then continue; fi
+        printf '%s\n' "$port"
+        found="$found$port "
+        left=$((left - 1))
     done
     broker_say "No free port was found."
     return 1
 }
+
+broker_free_port() { broker_free_ports 1; }
 
 # Succeeds when the process of a pid file runs and is the node of DIR, or its port mapper: it has the node's name, or the port, in
 # its environment. Since the file was written its id may have become another's.
@@ -90,13 +98,13 @@ broker_answers() {
     [ "$answer" = $'\1' ]
 }
 
+# Prints so many random octets in hexadecimal digits.
+broker_random() { od -An -N"$1" -tx1 /dev/urandom | tr -d ' \n'; }
+
 # Writes what a node needs to know of itself, once a folder.
+#   broker_identity DIR PASSWORD PORT DISTRIBUTION-PORT EPMD-PORT [TLS-PORT TLSDIR]
 broker_identity() {
-    local dir=$1 tls=$2 port dist epmd ssl=
-    port=$(broker_free_port) && dist=$(broker_free_port) && epmd=$(broker_free_port) || return 1
-    if [ -n "$tls" ]; then ssl=$(broker_free_port) || return 1; fi
-    local password
-    password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+    local dir=$1 password=$2 port=$3 dist=$4 epmd=$5 ssl=${6-} tls=${7-}
     (
         umask 077
         cat >"$dir/node.env" <<END
@@ -169,11 +177,11 @@ broker_close_descriptors() {
     done
 }
 
+# Starts the node of a folder, and its port mapper where none of its cluster's nodes has.
 broker_launch() {
-    local dir=$1 port epmd
-    port=$(sed -n 's/^NODE_PORT=//p' "$dir/node.env")
-    if ! broker_alive "$dir" epmd; then
-        epmd=$(sed -n 's/^NODE_EPMD_PORT=//p' "$dir/node.env")
+    local dir=$1 epmd
+    epmd=$(sed -n 's/^NODE_EPMD_PORT=//p' "$dir/node.env")
+    if ! broker_alive "$dir" epmd && ! (exec 3<>"/dev/tcp/127.0.0.1/$epmd") 2>/dev/null; then
         (
             broker_close_descriptors
             export ERL_EPMD_PORT="$epmd"
@@ -188,8 +196,12 @@ broker_launch() {
     printf '%s\n' "$!" >"$dir/node.pid"
     # Else the shell would report its end among our own words.
     disown -a
+}
 
-    local start=$SECONDS
+# Waits until a node that was launched accepts connections.
+broker_await() {
+    local dir=$1 port start=$SECONDS
+    port=$(sed -n 's/^NODE_PORT=//p' "$dir/node.env")
     while ! broker_answers "$port"; do
         if ! kill -0 "$(cat "$dir/node.pid")" 2>/dev/null; then return 1; fi
         if [ $((SECONDS - start)) -ge 120 ]; then
@@ -203,9 +215,11 @@ broker_launch() {
     broker_say "RabbitMQ is up on 127.0.0.1:$port."
 }
 
+broker_folders() { mkdir -p "$1/home" "$1/log" "$1/mnesia" "$1/config" "$1/conf.d"; }
+
 broker_start() {
     local dir tls=
-    mkdir -p "$1/home" "$1/log" "$1/mnesia" "$1/config" "$1/conf.d" || return 1
+    broker_folders "$1" || return 1
     dir=$(cd "$1" && pwd) || return 1
     if [ "${2-}" = --tls ]; then tls=$(cd "$3" && pwd) || return 1; fi
     if ! broker_is_installed; then
@@ -217,13 +231,17 @@ broker_start() {
         broker_env "$dir"
         return 0
     fi
-    local attempt fresh=no
+    local attempt fresh=no ports
     for attempt in 1 2 3; do
         if [ ! -e "$dir/node.env" ]; then
-            broker_identity "$dir" "$tls" || return 1
+            mapfile -t ports < <(broker_free_ports 4)
+            if [ "${#ports[@]}" -lt 4 ]; then return 1; fi
+            if [ -n "$tls" ]; then ports+=("$tls"); else unset 'ports[3]'; fi
+            broker_identity "$dir" "$(broker_random 16)" "${ports[@]}"
             fresh=yes
         fi
-        if broker_launch "$dir"; then
+        broker_launch "$dir"
+        if broker_await "$dir"; then
             broker_env "$dir"
             return 0
         fi
@@ -232,9 +250,13 @@ broker_start() {
         if [ "$fresh" = no ]; then break; fi
         if [ "$attempt" -lt 3 ]; then rm -rf "$dir/node.env" "$dir/mnesia"; fi
     done
-    broker_say "RabbitMQ did not start. Its last words, from $dir/log/start.out:"
-    tail -n 15 "$dir/log/start.out" >&2
+    broker_last_words "$dir"
     return 1
+}
+
+broker_last_words() {
+    broker_say "RabbitMQ did not start. Its last words, from $1/log/start.out:"
+    tail -n 15 "$1/log/start.out" >&2
 }
 
 broker_env() {
@@ -245,6 +267,81 @@ broker_env() {
     if [ -n "$NODE_TLS_PORT" ]; then
         export BROKER_TLS_URL="amqps://pushline:$NODE_PASSWORD@localhost:$NODE_TLS_PORT/pushline"
     fi
+}
+
+# Prints hexadecimal digits as escapes of octets.
+broker_escaped() { printf %s "$1" | sed 's/../\\x&/g'; }
+
+# Writes what three nodes need to know of themselves and of each other, once a folder.
+broker_cluster_identity() {
+    local dir=$1 password cookie number other salt hash ports
+    password=$(broker_random 16)
+    cookie=$(broker_random 16)
+    # One for the port mapper, three for each node.
+    mapfile -t ports < <(broker_free_ports 10)
+    if [ "${#ports[@]}" -lt 10 ]; then return 1; fi
+    for number in 1 2 3; do
+        broker_folders "$dir/$number" || return 1
+        broker_identity "$dir/$number" "$password" "${ports[number]}" "${ports[number + 3]}" "${ports[0]}"
+    done
+    # A user of definitions is given by salt and hash, in base64.
+    salt=$(broker_random 4)
+    hash=$(printf '%b%s' "$(broker_escaped "$salt")" "$password" | openssl dgst -sha256 | sed 's/.*[ =]//')
+    (
+        umask 077
+        mkdir -p "$dir/definitions" && cp "$BROKER_SHIPPED/definitions/"*.json "$dir/definitions" || exit 1
+        cat >"$dir/definitions/users.json" <<END
+{
+  "users": [{"name": "pushline", "tags": ["monitoring"], "hashing_algorithm": "rabbit_password_hashing_sha256",
+    "password_hash": "$(printf %b "$(broker_escaped "$salt$hash")" | openssl base64 -A)"}],
+  "permissions": [{"user": "pushline", "vhost": "pushline", "configure": ".*", "write": ".*", "read": ".*"}]
+}
+END
+        for number in 1 2 3; do
+            printf %s "$cookie" >"$dir/$number/home/.erlang.cookie" && chmod 400 "$dir/$number/home/.erlang.cookie" || exit 1
+            printf 'NODE_MANAGEMENT_PORT=%s\n' "${ports[number + 6]}" >>"$dir/$number/node.env"
+            printf '[rabbitmq_management].\n' >"$dir/$number/enabled_plugins"
+            cp "$BROKER_SHIPPED/rabbitmq.conf" "$dir/$number/conf.d/10-cluster.conf" || exit 1
+            {
+                printf 'load_definitions = %s\n' "$dir/definitions"
+                printf 'management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = %s\n' "${ports[number + 6]}"
+                for other in 1 2 3; do
+                    printf 'cluster_formation.classic_config.nodes.%s = pushline-%s@localhost\n' "$other" "${ports[other]}"
+                done
+            } >"$dir/$number/conf.d/20-here.conf"
+        done
+    )
+}
+
+broker_cluster_start() {
+    local dir number urls=
+    mkdir -p "$1" && dir=$(cd "$1" && pwd) || return 1
+    if ! broker_is_installed; then
+        broker_say "RabbitMQ is missing: apt-get install rabbitmq-server"
+        return 1
+    fi
+    if [ ! -e "$dir/3/conf.d/20-here.conf" ]; then broker_cluster_identity "$dir" || return 1; fi
+    # Together: one that held data waits for the others.
+    for number in 1 2 3; do
+        if ! broker_alive "$dir/$number" node; then broker_launch "$dir/$number"; fi
+    done
+    for number in 1 2 3; do
+        if ! broker_await "$dir/$number"; then
+            broker_last_words "$dir/$number"
+            broker_cluster_stop "$dir" 0
+            return 1
+        fi
+        broker_env "$dir/$number"
+        urls="$urls${urls:+,}$BROKER_URL"
+    done
+    export BROKER_URL="$urls"
+}
+
+broker_cluster_stop() {
+    local number
+    # The port mapper is one node's, and goes when nobody needs it any more.
+    for number in 1 2 3; do broker_end "$1/$number" node "${2-20}"; done
+    for number in 1 2 3; do broker_end "$1/$number" epmd "${2-20}"; done
 }
 
 broker_ctl() {

@@ -11,11 +11,12 @@ extension AMQPConnection {
     /// Connects the socket, with TLS where the address says so, and returns its descriptor.
     static func open(
         _ state: amqp_connection_state_t,
-        _ configuration: RabbitMQConfiguration
+        _ configuration: RabbitMQConfiguration,
+        _ address: RabbitMQConfiguration.Address
     ) throws(BrokerError) -> Int32 {
         let socket =
-            if let tls = configuration.tls {
-                unsafe try self.makeTLSSocket(state, tls)
+            if address.isTLS {
+                unsafe try self.makeTLSSocket(state, configuration.tls)
             } else {
                 unsafe amqp_tcp_socket_new(state)
             }
@@ -24,7 +25,7 @@ extension AMQPConnection {
         }
         var timeout = timeval(configuration.connectTimeout)
         unsafe amqp_set_handshake_timeout(state, &timeout)
-        let status = unsafe amqp_socket_open_noblock(socket, configuration.host, Int32(configuration.port), &timeout)
+        let status = unsafe amqp_socket_open_noblock(socket, address.host, Int32(address.port), &timeout)
         try Self.check(status, "connecting")
         return unsafe amqp_socket_get_sockfd(socket)
     }
@@ -78,6 +79,7 @@ extension AMQPConnection {
     static func logIn(
         _ state: amqp_connection_state_t,
         _ configuration: RabbitMQConfiguration,
+        _ address: RabbitMQConfiguration.Address,
         role: String
     ) throws(BrokerError) {
         let name = "\(configuration.connectionName) \(role)"
@@ -85,12 +87,12 @@ extension AMQPConnection {
         let reply = unsafe Self.withClientProperties(name: name) { properties in
             unsafe pushline_amqp_login(
                 state,
-                configuration.virtualHost,
+                address.virtualHost,
                 Int32(FrameSize.requested),
                 heartbeat,
                 properties,
-                configuration.username,
-                configuration.password
+                address.username,
+                address.password
             )
         }
         switch unsafe reply.reply_type {
@@ -99,6 +101,7 @@ extension AMQPConnection {
         case AMQP_RESPONSE_SERVER_EXCEPTION:
             switch unsafe RequestFailure(reply, "logging in") {
             case .connection(let error): throw error
+            case .timeout(let error): throw error
             case .channel(let exception): throw BrokerError(.unreachable, exception.text)
             }
         default:

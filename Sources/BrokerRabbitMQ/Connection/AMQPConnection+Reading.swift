@@ -25,9 +25,10 @@ extension AMQPConnection {
     }
 
     private func read(_ method: amqp_method_t, channel: UInt16) -> IncomingFrame {
-        guard let decoded = unsafe method.decoded else {
-            return unsafe method.id == AMQP_CONNECTION_UNBLOCKED_METHOD ? .unblocked : .other
-        }
+        // These two have no content, and may have no memory.
+        if unsafe method.id == AMQP_CONNECTION_UNBLOCKED_METHOD { return .unblocked }
+        if unsafe method.id == AMQP_CHANNEL_CLOSE_OK_METHOD { return .channelEnded(channel: channel) }
+        guard let decoded = unsafe method.decoded else { return .other }
         switch unsafe method.id {
         case AMQP_BASIC_DELIVER_METHOD:
             let deliver = unsafe decoded.load(as: amqp_basic_deliver_t.self)
@@ -38,14 +39,16 @@ extension AMQPConnection {
             )
         case AMQP_BASIC_ACK_METHOD:
             let ack = unsafe decoded.load(as: amqp_basic_ack_t.self)
-            return .confirm(tag: ack.delivery_tag, multiple: ack.multiple != 0, isPositive: true)
+            return .confirm(channel: channel, tag: ack.delivery_tag, multiple: ack.multiple != 0, isPositive: true)
         case AMQP_BASIC_NACK_METHOD:
             let nack = unsafe decoded.load(as: amqp_basic_nack_t.self)
-            return .confirm(tag: nack.delivery_tag, multiple: nack.multiple != 0, isPositive: false)
+            return .confirm(channel: channel, tag: nack.delivery_tag, multiple: nack.multiple != 0, isPositive: false)
         case AMQP_BASIC_RETURN_METHOD:
             return .returned(channel: channel)
         case AMQP_BASIC_CANCEL_METHOD:
             return .consumerCancelled(channel: channel)
+        case AMQP_BASIC_CONSUME_OK_METHOD:
+            return .subscribed(channel: channel)
         case AMQP_CHANNEL_CLOSE_METHOD:
             let close = unsafe decoded.load(as: amqp_channel_close_t.self)
             let text = unsafe String(amqpBytes: close.reply_text)
@@ -57,8 +60,6 @@ extension AMQPConnection {
         case AMQP_CONNECTION_BLOCKED_METHOD:
             let blocked = unsafe decoded.load(as: amqp_connection_blocked_t.self)
             return .blocked(unsafe String(amqpBytes: blocked.reason))
-        case AMQP_CONNECTION_UNBLOCKED_METHOD:
-            return .unblocked
         default:
             return .other
         }

@@ -8,13 +8,27 @@ extension AMQPConnection {
     }
 
     /// Closes a channel; its unacknowledged messages return to their queues.
-    func closeChannel(_ channel: UInt16) throws(BrokerError) {
+    ///
+    /// - Returns: Whether it is closed; else the broker has not answered in time, and does it later.
+    func closeChannel(_ channel: UInt16) throws(BrokerError) -> Bool {
         let reply = unsafe amqp_channel_close(self.state, channel, AMQP_REPLY_SUCCESS)
         guard unsafe reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION else {
             unsafe amqp_maybe_release_buffers(self.state)
-            return
+            return true
         }
-        throw Self.error(unsafe reply.library_error, "closing a channel")
+        let status = unsafe reply.library_error
+        guard status == AMQP_STATUS_TIMEOUT.rawValue else { throw Self.error(status, "closing a channel") }
+        return false
+    }
+
+    /// Ends a channel without waiting: ``IncomingFrame/channelEnded(channel:)`` says when it is over.
+    func endChannel(_ channel: UInt16) throws(BrokerError) {
+        var close = unsafe amqp_channel_close_t()
+        unsafe close.reply_code = UInt16(AMQP_REPLY_SUCCESS)
+        try Self.check(
+            unsafe amqp_send_method(self.state, channel, AMQP_CHANNEL_CLOSE_METHOD, &close),
+            "closing a channel"
+        )
     }
 
     func selectConfirms(_ channel: UInt16) throws(RequestFailure) {
@@ -22,25 +36,25 @@ extension AMQPConnection {
         try self.checkReply("asking for confirms")
     }
 
-    func consume(queue: String, prefetch: Int, channel: UInt16) throws(RequestFailure) {
+    /// Subscribes without waiting, for a queue that has lost its majority answers late or never:
+    /// ``IncomingFrame/subscribed(channel:)`` or ``IncomingFrame/channelClosed(channel:_:)`` follows.
+    func subscribe(queue: String, prefetch: Int, channel: UInt16) throws(BrokerError) {
         // Quorum queues know no prefetch for a whole connection.
-        unsafe amqp_basic_qos(self.state, channel, 0, UInt16(clamping: prefetch), 0)
-        try self.checkReply("setting the prefetch")
+        var quality = amqp_basic_qos_t()
+        quality.prefetch_count = UInt16(clamping: prefetch)
+        try Self.check(
+            unsafe amqp_send_method(self.state, channel, AMQP_BASIC_QOS_METHOD, &quality),
+            "setting the prefetch"
+        )
         var texts = FrameTexts()
         let (name, tag) = (texts.append(queue), texts.append(Self.consumerTag))
-        unsafe texts.withBytes { bytes in
-            _ = unsafe amqp_basic_consume(
-                self.state,
-                channel,
-                bytes(name),
-                bytes(tag),
-                0,
-                0,
-                0,
-                amqp_table_t(num_entries: 0, entries: nil)
-            )
+        let status = unsafe texts.withBytes { bytes in
+            var consume = unsafe amqp_basic_consume_t()
+            unsafe consume.queue = bytes(name)
+            unsafe consume.consumer_tag = bytes(tag)
+            return unsafe amqp_send_method(self.state, channel, AMQP_BASIC_CONSUME_METHOD, &consume)
         }
-        try self.checkReply("subscribing to \(queue)")
+        try Self.check(status, "subscribing to \(queue)")
     }
 
     /// Ends the channel's consumer; frames that came before the broker's answer wait in the library.

@@ -29,20 +29,25 @@ final class AMQPConnection {
     /// Connects and logs in, each within the configured time to connect.
     ///
     /// - Parameters:
-    ///   - configuration: The address and the account.
+    ///   - configuration: Certificates and limits.
+    ///   - address: Where, and as whom.
     ///   - role: The connection's role, shown in the broker's lists.
     /// - Throws: ``BrokerError`` with `unreachable`.
-    init(_ configuration: RabbitMQConfiguration, role: String) throws(BrokerError) {
+    init(
+        _ configuration: RabbitMQConfiguration,
+        at address: RabbitMQConfiguration.Address,
+        role: String
+    ) throws(BrokerError) {
         guard let state = unsafe amqp_new_connection() else {
             throw BrokerError(.unreachable, "There is no memory for a connection.")
         }
         do {
             // Nothing of `self` is set before all has gone well, or else `deinit` would destroy the connection too.
-            let descriptor = unsafe try Self.open(state, configuration)
+            let descriptor = unsafe try Self.open(state, configuration, address)
             let buffer = Self.tune(descriptor, configuration)
             // A socket is writable while a third of its buffer is free; each small packet costs more room than its octets.
             let allowance = max(FrameSize.smallest, buffer / 8)
-            unsafe try Self.logIn(state, configuration, role: role)
+            unsafe try Self.logIn(state, configuration, address, role: role)
             let frameSize = unsafe try FrameSize.negotiated(amqp_get_frame_max(state))
             unsafe try Self.acceptLargerFrames(state)
             var timeout = timeval(configuration.requestTimeout)
@@ -61,6 +66,9 @@ final class AMQPConnection {
         // Only the socket is closed: `close()` ends the connection in order, which may take a while.
         unsafe amqp_destroy_connection(self.state)
     }
+
+    /// The highest number of a channel, as negotiated; 0 = no limit.
+    var mostChannels: Int32 { unsafe amqp_get_channel_max(self.state) }
 
     /// Closes the connection in order, ignoring the broker's answer.
     func close() {
@@ -108,7 +116,8 @@ final class AMQPConnection {
             throw unsafe RequestFailure(reply, what)
         default:
             let status = unsafe reply.library_error
-            throw .connection(Self.error(status, what))
+            let error = Self.error(status, what)
+            throw status == AMQP_STATUS_TIMEOUT.rawValue ? .timeout(error) : .connection(error)
         }
     }
 
@@ -156,6 +165,8 @@ final class AMQPConnection {
 enum RequestFailure: Error {
     /// The broker closed the channel.
     case channel(ServerException)
+    /// No answer in time. It may come still, so that the channel is of no use any more; the connection's others are.
+    case timeout(BrokerError)
     case connection(BrokerError)
 }
 

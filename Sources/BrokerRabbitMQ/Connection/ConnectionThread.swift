@@ -30,6 +30,8 @@ struct TurnOutcome {
     var isUnfinished = false
     /// Something waits for room in the socket's buffer.
     var waitsForSocket = false
+    /// When there is something to do though nothing happens until then.
+    var due: ContinuousClock.Instant?
 }
 
 /// Runs a connection on its own thread, never on the pool of async code: the library's calls block, and only one thread
@@ -57,31 +59,38 @@ struct ConnectionThread: Sendable {
 
     private func keepConnected(_ work: inout any ConnectionWork) {
         var backoff = Backoff(self.configuration.backoff)
+        var round = AddressRound(count: self.configuration.addresses.count)
         var generator = SystemRandomNumberGenerator()
         var wasAway = false
         while self.link.state != .closed {
+            let address = self.configuration.addresses[round.index]
             var wasConnected = false
+            let isNextAtOnce: Bool
             do throws(BrokerError) {
-                try self.connectAndServe(&work, &wasConnected, wasAway: wasAway)
+                try self.connectAndServe(address, &work, &wasConnected, wasAway: wasAway)
                 return
             } catch {
                 guard self.link.state != .closed else { return }
-                self.report(error, wasConnected: wasConnected)
-                self.link.set(wasConnected ? .connecting : .down(error.message))
-                work.lost(error, isAttemptFollowing: wasConnected)
+                if wasConnected { round.connected() }
+                isNextAtOnce = round.failed()
+                let isAttemptFollowing = wasConnected || isNextAtOnce
+                self.report(error, at: address, wasConnected: wasConnected)
+                self.link.set(isAttemptFollowing ? .connecting : .down(error.message))
+                work.lost(error, isAttemptFollowing: isAttemptFollowing)
             }
             wasAway = true
             if wasConnected { backoff.reset() }
-            self.pause(backoff.next(using: &generator), &work)
+            if !isNextAtOnce { self.pause(backoff.next(using: &generator), &work) }
         }
     }
 
     private func connectAndServe(
+        _ address: RabbitMQConfiguration.Address,
         _ work: inout any ConnectionWork,
         _ wasConnected: inout Bool,
         wasAway: Bool
     ) throws(BrokerError) {
-        let connection = try AMQPConnection(self.configuration, role: self.role)
+        let connection = try AMQPConnection(self.configuration, at: address, role: self.role)
         self.link.opened(connection.descriptor)
         defer { self.link.closing() }
         try work.begin(connection)
@@ -91,7 +100,7 @@ struct ConnectionThread: Sendable {
         self.logger.log(
             level: wasAway ? .notice : .debug,
             "Connected to the broker",
-            metadata: ["broker.role": "\(self.role)"]
+            metadata: ["broker.role": "\(self.role)", "broker.address": "\(address)"]
         )
 
         // The library looks after heartbeats only while it is called.
@@ -106,10 +115,11 @@ struct ConnectionThread: Sendable {
             let outcome = try work.turn(connection)
             self.link.endTurn()
             hadAlarm = self.reportAlarm(hadAlarm)
+            let wait = outcome.due.map { max(.zero, min(longestWait, $0 - .now)) } ?? longestWait
             self.link.wakeup.wait(
                 for: connection.descriptor,
                 writing: outcome.waitsForSocket,
-                timeout: outcome.isUnfinished ? .zero : longestWait
+                timeout: outcome.isUnfinished ? .zero : wait
             )
         }
     }
@@ -145,9 +155,11 @@ struct ConnectionThread: Sendable {
         }
     }
 
-    private func report(_ error: BrokerError, wasConnected: Bool) {
+    private func report(_ error: BrokerError, at address: RabbitMQConfiguration.Address, wasConnected: Bool) {
         MetricDescription.brokerConnectionsFailed.counter([.connection: self.role]).increment()
-        let metadata: Logger.Metadata = ["broker.role": "\(self.role)", "error": "\(error)"]
+        let metadata: Logger.Metadata = [
+            "broker.role": "\(self.role)", "broker.address": "\(address)", "error": "\(error)",
+        ]
         if wasConnected {
             // The only one who sees it, and an operator wants to know.
             self.logger.warning("The connection to the broker is lost", metadata: metadata)

@@ -53,6 +53,11 @@ final class ConsumerMailbox: Sendable {
         }
     }
 
+    /// Whether the queue was declared here, or is to be.
+    func knows(_ queue: String) -> Bool {
+        self.shared.withLockedValue { shared in shared.topology.queues.contains { $0.name == queue } }
+    }
+
     func send(_ command: Command) {
         let isRefused = self.shared.withLockedValue { shared in
             if !shared.isEnded { shared.commands.append(command) }

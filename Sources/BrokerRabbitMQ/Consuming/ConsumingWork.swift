@@ -10,32 +10,44 @@ struct ConsumingWork: ConnectionWork {
     private struct Channel {
         let subscription: RabbitMQSubscription
         let generation: UInt64
+        /// When the broker was asked to subscribe; nil = it has answered.
+        var asked: ContinuousClock.Instant? = .now
         var window = AcknowledgementWindow()
         var assembly: DeliveryAssembly?
         /// Acknowledgements that found no room in the socket's buffer.
         var frames: [AcknowledgementWindow.Frame] = []
     }
 
-    /// For declaring: a fault closes the channel it happens on.
-    private static let control: UInt16 = 1
+    /// The shortest and the longest time before a subscription is tried again that the broker did not answer.
+    private static let pause = Duration.seconds(1)...Duration.seconds(10)
 
-    private let mailbox: ConsumerMailbox
-    private let logger: Logger
+    let mailbox: ConsumerMailbox
+    /// How long the broker may take to answer.
+    private let patience: Duration
+    let logger: Logger
+    /// The channel for declaring: a fault closes the channel it happens on.
+    var control: UInt16 = 0
+    var numbers = ChannelNumbers(most: 0)
     private let delivered = MetricDescription.brokerDelivered.counter()
     private let acknowledged = MetricDescription.brokerAcknowledged.counter()
     private var channels: [UInt16: Channel] = [:]
     private var subscriptions: [RabbitMQSubscription] = []
     private var lastGeneration: UInt64 = 0
+    /// Subscriptions that the broker did not answer in time, and when they are tried again.
+    private var unanswered: [(subscription: RabbitMQSubscription, due: ContinuousClock.Instant)] = []
+    private var unansweredPause = Backoff(Self.pause)
     /// Asked for while there was no connection; they wait for the outcome of the attempt that is due.
     private var declarations: [(Topology, CheckedContinuation<Void, any Error>)] = []
 
-    init(_ mailbox: ConsumerMailbox, logger: Logger) {
+    init(_ mailbox: ConsumerMailbox, patience: Duration, logger: Logger) {
         self.mailbox = mailbox
+        self.patience = patience
         self.logger = logger
     }
 
     mutating func begin(_ connection: AMQPConnection) throws(BrokerError) {
-        try Self.required { () throws(RequestFailure) in try connection.openChannel(Self.control) }
+        self.numbers = ChannelNumbers(most: connection.mostChannels)
+        try self.openControl(connection)
         let topology = self.mailbox.topology
         for exchange in topology.exchanges { try self.declareAgain(Topology(exchanges: [exchange]), connection) }
         for queue in topology.queues { try self.declareAgain(Topology(queues: [queue]), connection) }
@@ -56,13 +68,20 @@ struct ConsumingWork: ConnectionWork {
             try self.execute(command, connection)
             didRequest = true
         }
+        let didEnd = try self.endUnanswered(connection)
+        let didAttach = try self.attachAgain(connection)
         // A request reads ahead: frames behind its answer are in the library, where `poll` does not see them.
-        return TurnOutcome(isUnfinished: isMoreToRead || didRequest, waitsForSocket: waitsForSocket)
+        return TurnOutcome(
+            isUnfinished: isMoreToRead || didRequest || didEnd || didAttach,
+            waitsForSocket: waitsForSocket,
+            due: self.nextDue
+        )
     }
 
     mutating func lost(_ error: BrokerError, isAttemptFollowing: Bool) {
         self.lastGeneration += 1
         self.channels.removeAll()
+        self.unanswered.removeAll()
         for subscription in self.subscriptions { subscription.begin(generation: self.lastGeneration) }
         self.callWithoutConnection()
         guard !isAttemptFollowing else { return }
@@ -121,13 +140,24 @@ struct ConsumingWork: ConnectionWork {
             _ = try self.sendAcknowledgements(connection)
             self.forget(subscription)
             guard let channel = self.channel(of: subscription) else { return }
-            self.channels[channel] = nil
-            try connection.closeChannel(channel)
+            try self.close(channel, connection)
         }
     }
 
     private mutating func forget(_ subscription: RabbitMQSubscription) {
         self.subscriptions.removeAll { $0 === subscription }
+        self.unanswered.removeAll { $0.subscription === subscription }
+    }
+
+    /// Closes a subscription's channel; what it has not acknowledged is on its way back then.
+    private mutating func close(_ channel: UInt16, _ connection: AMQPConnection) throws(BrokerError) {
+        guard let state = self.channels.removeValue(forKey: channel) else { return }
+        if state.asked != nil {
+            // It would not answer this either, and has sent nothing.
+            try connection.endChannel(channel)
+        } else if try connection.closeChannel(channel) {
+            self.numbers.free(channel)
+        }
     }
 
     private func channel(of subscription: RabbitMQSubscription) -> UInt16? {
@@ -138,22 +168,70 @@ struct ConsumingWork: ConnectionWork {
         _ subscription: RabbitMQSubscription,
         _ connection: AMQPConnection
     ) throws(BrokerError) {
-        guard let channel = (2...UInt16.max).first(where: { self.channels[$0] == nil }) else { return }
+        let channel = try self.numbers.take()
         self.lastGeneration += 1
         subscription.begin(generation: self.lastGeneration)
+        try Self.required { () throws(RequestFailure) in try connection.openChannel(channel) }
         self.channels[channel] = Channel(subscription: subscription, generation: self.lastGeneration)
-        do throws(RequestFailure) {
-            try connection.openChannel(channel)
-            try connection.consume(queue: subscription.queue, prefetch: subscription.prefetch, channel: channel)
-        } catch {
-            self.channels[channel] = nil
-            guard case .channel(let exception) = error else { throw error.brokerError }
-            try connection.confirmChannelClosed(channel)
-            self.forget(subscription)
-            subscription.fail(error.brokerError)
-            let metadata: Logger.Metadata = ["queue": "\(subscription.queue)", "error": "\(exception.text)"]
-            self.logger.debug("The broker refuses a subscription", metadata: metadata)
+        try connection.subscribe(queue: subscription.queue, prefetch: subscription.prefetch, channel: channel)
+    }
+
+    /// The broker has closed a channel.
+    private mutating func channelClosed(
+        _ channel: UInt16,
+        _ connection: AMQPConnection,
+        _ exception: ServerException
+    ) throws(BrokerError) {
+        guard let state = self.channels[channel] else {
+            // We have ended it too, and its answer to that follows.
+            return try connection.confirmChannelClosed(channel)
         }
+        guard state.asked != nil else {
+            throw BrokerError(.unreachable, "The broker closed a channel: \(exception.text).")
+        }
+        self.channels[channel] = nil
+        try connection.confirmChannelClosed(channel)
+        self.numbers.free(channel)
+        self.forget(state.subscription)
+        state.subscription.fail(RequestFailure.channel(exception).brokerError)
+        self.logger.debug(
+            "The broker refuses a subscription",
+            metadata: ["queue": "\(state.subscription.queue)", "error": "\(exception.text)"]
+        )
+    }
+
+    /// Ends the channels of subscriptions that the broker does not answer, and nothing else: a queue without a majority.
+    ///
+    /// - Returns: Whether there was one.
+    private mutating func endUnanswered(_ connection: AMQPConnection) throws(BrokerError) -> Bool {
+        let now = ContinuousClock.now
+        var didEnd = false
+        for (channel, state) in self.channels {
+            guard let asked = state.asked, now - asked >= self.patience else { continue }
+            self.channels[channel] = nil
+            try connection.endChannel(channel)
+            self.unanswered.append((state.subscription, now + self.unansweredPause.next()))
+            self.logger.warning(
+                "The broker does not answer a subscription: most of the queue's members may be away; it is tried again",
+                metadata: ["queue": "\(state.subscription.queue)"]
+            )
+            didEnd = true
+        }
+        return didEnd
+    }
+
+    /// - Returns: Whether a subscription was tried again.
+    private mutating func attachAgain(_ connection: AMQPConnection) throws(BrokerError) -> Bool {
+        let now = ContinuousClock.now
+        guard let index = self.unanswered.firstIndex(where: { $0.due <= now }) else { return false }
+        try self.attach(self.unanswered.remove(at: index).subscription, connection)
+        return true
+    }
+
+    /// When a subscription is overdue, or is to be tried again.
+    private var nextDue: ContinuousClock.Instant? {
+        let overdue = self.channels.values.lazy.compactMap(\.asked).map { $0 + self.patience }
+        return [overdue.min(), self.unanswered.lazy.map(\.due).min()].compactMap { $0 }.min()
     }
 
     /// Cancels the consumer, and returns messages that were not handed out.
@@ -161,8 +239,17 @@ struct ConsumingWork: ConnectionWork {
         _ subscription: RabbitMQSubscription,
         _ connection: AMQPConnection
     ) throws(BrokerError) {
-        guard let channel = self.channel(of: subscription) else { return }
-        try Self.required { () throws(RequestFailure) in try connection.cancelConsumer(channel) }
+        guard let channel = self.channel(of: subscription) else {
+            self.unanswered.removeAll { $0.subscription === subscription }
+            return
+        }
+        guard self.channels[channel]?.asked == nil else { return try self.close(channel, connection) }
+        do throws(RequestFailure) { try connection.cancelConsumer(channel) } catch {
+            guard case .timeout = error else { throw error.brokerError }
+            // Its messages come again when it is over.
+            self.channels[channel] = nil
+            return try connection.endChannel(channel)
+        }
         // Messages in flight when the broker was told arrived before its answer.
         while connection.hasQueuedFrames, let frame = try connection.nextFrame() { try self.handle(frame, connection) }
         let tags = subscription.takeUndelivered()
@@ -223,8 +310,13 @@ struct ConsumingWork: ConnectionWork {
         case .consumerCancelled(let channel):
             let queue = self.channels[channel]?.subscription.queue ?? ""
             throw BrokerError(.unreachable, "The broker ended the subscription to \(queue).")
-        case .channelClosed(_, let exception):
-            throw BrokerError(.unreachable, "The broker closed a channel: \(exception.text).")
+        case .subscribed(let channel):
+            self.channels[channel]?.asked = nil
+            self.unansweredPause.reset()
+        case .channelClosed(let channel, let exception):
+            try self.channelClosed(channel, connection, exception)
+        case .channelEnded(let channel):
+            self.numbers.free(channel)
         case .connectionClosed(let exception):
             connection.confirmConnectionClosed()
             throw BrokerError(.unreachable, "The broker closed the connection: \(exception.text).")
@@ -240,96 +332,5 @@ struct ConsumingWork: ConnectionWork {
         self.channels[channel]?.assembly = nil
         self.delivered.increment()
         state.subscription.deliver(delivery)
-    }
-}
-
-// MARK: - Declaring
-
-extension ConsumingWork {
-    private func declare(
-        _ topology: Topology,
-        _ connection: AMQPConnection,
-        _ continuation: CheckedContinuation<Void, any Error>
-    ) throws(BrokerError) {
-        do throws(RequestFailure) {
-            try Self.declare(topology, connection)
-            self.mailbox.remember(topology)
-            continuation.resume()
-        } catch {
-            continuation.resume(throwing: error.brokerError)
-            guard case .channel = error else { throw error.brokerError }
-            try self.reopenControl(connection)
-        }
-    }
-
-    /// Declares the topology; queues that exist with other arguments are skipped.
-    private func declareAgain(_ topology: Topology, _ connection: AMQPConnection) throws(BrokerError) {
-        do throws(RequestFailure) {
-            try Self.declare(topology, connection)
-        } catch {
-            guard case .channel(let exception) = error else { throw error.brokerError }
-            // An exclusive queue is locked until the broker has noticed the end of our old connection.
-            guard exception.code != ServerException.resourceLocked else { throw error.brokerError }
-            self.logger.warning("A queue cannot be declared", metadata: ["error": "\(exception.text)"])
-            try self.reopenControl(connection)
-        }
-    }
-
-    private func measure(
-        _ queue: String,
-        _ connection: AMQPConnection,
-        _ continuation: CheckedContinuation<QueueDepth, any Error>
-    ) throws(BrokerError) {
-        do throws(RequestFailure) {
-            continuation.resume(returning: try connection.depth(of: queue, channel: Self.control))
-        } catch {
-            continuation.resume(throwing: error.brokerError)
-            guard case .channel = error else { throw error.brokerError }
-            try self.reopenControl(connection)
-        }
-    }
-
-    private func reopenControl(_ connection: AMQPConnection) throws(BrokerError) {
-        try connection.confirmChannelClosed(Self.control)
-        try Self.required { () throws(RequestFailure) in try connection.openChannel(Self.control) }
-    }
-
-    private static func declare(_ topology: Topology, _ connection: AMQPConnection) throws(RequestFailure) {
-        for exchange in topology.exchanges {
-            try connection.declareExchange(exchange, channel: Self.control)
-        }
-        for queue in topology.queues {
-            try connection.declareQueue(queue, channel: Self.control)
-            if let exchange = queue.exchange {
-                try connection.bind(queue: queue.name, exchange: exchange, channel: Self.control)
-            }
-        }
-    }
-
-    /// For requests without which the connection is of no use.
-    private static func required(_ request: () throws(RequestFailure) -> Void) throws(BrokerError) {
-        do throws(RequestFailure) {
-            try request()
-        } catch {
-            throw error.brokerError
-        }
-    }
-}
-
-extension RequestFailure {
-    /// The failure as callers see it; the broker's words name the queue and the argument.
-    var brokerError: BrokerError {
-        switch self {
-        case .connection(let error): error
-        case .channel(let exception):
-            switch exception.code {
-            case ServerException.preconditionFailed:
-                BrokerError(.mismatch, "It exists with other arguments: \(exception.text).")
-            case ServerException.accessRefused, ServerException.resourceLocked:
-                BrokerError(.refused, "The broker refuses it: \(exception.text).")
-            default:
-                BrokerError(.protocolFault, "The broker refuses it: \(exception.text).")
-            }
-        }
     }
 }

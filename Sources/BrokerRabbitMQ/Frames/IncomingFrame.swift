@@ -1,13 +1,17 @@
 /// A frame from the broker, independent of the C library's memory.
 enum IncomingFrame {
     case delivery(channel: UInt16, tag: UInt64, isRedelivered: Bool)
-    case confirm(tag: UInt64, multiple: Bool, isPositive: Bool)
+    case confirm(channel: UInt16, tag: UInt64, multiple: Bool, isPositive: Bool)
     case returned(channel: UInt16)
     case header(channel: UInt16, MessageHeader)
     case body(channel: UInt16, [UInt8])
+    /// The broker has accepted a consumer.
+    case subscribed(channel: UInt16)
     /// The broker ended a consumer: its queue is gone.
     case consumerCancelled(channel: UInt16)
     case channelClosed(channel: UInt16, ServerException)
+    /// The broker's answer to our closing of a channel: nothing more comes on it.
+    case channelEnded(channel: UInt16)
     case connectionClosed(ServerException)
     case blocked(String)
     case unblocked

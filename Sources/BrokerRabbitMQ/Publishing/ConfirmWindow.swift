@@ -10,6 +10,9 @@ struct ConfirmWindow<Entry> {
     /// The number that the next message will have.
     var nextNumber: UInt64 { self.first + UInt64(self.entries.count) }
 
+    /// The entry that waits for longest.
+    var oldest: Entry? { self.entries.first ?? nil }
+
     mutating func append(_ entry: Entry) {
         self.entries.append(entry)
         self.count += 1

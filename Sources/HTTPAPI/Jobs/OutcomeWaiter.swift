@@ -9,7 +9,7 @@ import Store
 ///
 /// It owns a queue that dies with the process. An event names a job and has no content; one query reads all named jobs,
 /// however many requests wait. A lost event costs at most half a second: a timer and each reconnect read all awaited
-/// jobs.
+/// jobs. So nobody waits for the queue: while a node of a cluster is cut off, the broker may take a minute to declare it.
 final class OutcomeWaiter: Service {
     /// Reads these jobs in one go.
     typealias Look = @Sendable ([JobID]) async throws -> [Job]
@@ -52,11 +52,6 @@ final class OutcomeWaiter: Service {
         let answers: AsyncStream<Job>
     }
 
-    private var topology: Topology { .events(to: self.routingKey) }
-
-    /// Declares and binds the queue.
-    func prepare() async throws { try await self.broker.declare(self.topology) }
-
     func enter(_ job: JobID) -> Ticket {
         let (answers, continuation) = AsyncStream<Job>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = self.state.withLockedValue { state in
@@ -97,7 +92,7 @@ final class OutcomeWaiter: Service {
     private func listen() async throws {
         while !Task.isCancelled {
             do {
-                try await self.broker.declare(self.topology)
+                try await self.broker.declare(.events(to: self.routingKey))
                 try await self.broker.consume(queue: self.routingKey, prefetch: 500) { subscription in
                     // Events sent before the subscription are lost.
                     self.wantAll()

@@ -13,7 +13,6 @@ package struct WireHost: JobTaker {
     private let configuration: APIConfiguration
     private let limits: CallerLimits
     private let intake: JobIntake
-    private let waiter: OutcomeWaiter
     private let failures: FailureReport
     /// Searches of audiences under way: each keeps a connection for reading busy, as a count does.
     private let searches = FairPermits(AudienceCounts.maximumUnderWay)
@@ -48,13 +47,9 @@ package struct WireHost: JobTaker {
             waiter: waiter,
             drainWait: configuration.drainWait
         )
-        self.waiter = waiter
         self.failures = FailureReport(logger: logger)
         self.services = [publisher, waiter]
     }
-
-    /// See ``API/prepare()``.
-    package func prepare() async throws { try await self.waiter.prepare() }
 
     /// Who calls: the backend of an app, by the name that its jobs show.
     package struct Caller: Sendable, Hashable {

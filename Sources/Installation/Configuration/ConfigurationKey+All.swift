@@ -15,7 +15,8 @@ extension ConfigurationKey {
     static let brokerCA = text("broker.ca_file")
     static let brokerCertificate = text("broker.certificate_file")
     static let brokerKey = text("broker.key_file")
-    static let brokerHeartbeat = seconds("broker.heartbeat", in: 1...600, default: 20)
+    static let brokerHeartbeat = seconds("broker.heartbeat", in: 0...600, default: 0)
+    static let brokerManagement = text("broker.management_url")
 
     static let apiHost = text("api.host", default: "127.0.0.1")
     static let apiPort = port("api.port", default: 8080)
@@ -73,6 +74,7 @@ extension ConfigurationKey {
             storePath, storeBacklog, storeReserve,
             retentionJobs, retentionDevices, retentionContents, retentionRegistrations, retentionDead,
             brokerURL, brokerCA, brokerCertificate, brokerKey, brokerHeartbeat,
+            brokerManagement,
             apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiSendSize, apiContentSize, apiHeaderSize,
             apiRequestTime, apiConnections, apiConnectionsPerPeer,
             apiInFlight, apiRequestRate, apiTrustedProxies, apiClassicWait,

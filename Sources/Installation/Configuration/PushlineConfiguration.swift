@@ -16,20 +16,40 @@ package struct PushlineConfiguration: Sendable, Equatable {
 
     /// Where the broker is.
     package struct Broker: Sendable, Equatable, CustomStringConvertible {
-        /// Holds a password: never for a log; ``description`` is.
-        package var url: String
+        /// The addresses of its nodes.
+        ///
+        /// They hold a password: never for a log; ``description`` is.
+        package var urls: [String]
         package var caFile: String?
         package var certificateFile: String?
         package var keyFile: String?
         package var heartbeat: Duration
+        /// Where its management API is, for `pushline doctor`; may hold a password.
+        package var managementURL: String?
 
-        /// Scheme, host, port and virtual host, without user and password.
-        package var description: String {
-            guard var parts = URLComponents(string: self.url) else { return "(not a URL)" }
+        /// Scheme, host, port and virtual host of each address, without user and password.
+        package var description: String { self.urls.map(Self.withoutAccount).joined(separator: ", ") }
+
+        private static func withoutAccount(_ url: String) -> String {
+            guard var parts = URLComponents(string: url) else { return "(not a URL)" }
             parts.user = nil
             parts.password = nil
             parts.query = nil
             return parts.string ?? "(not a URL)"
+        }
+
+        /// Divides a list of addresses: at each comma that another one follows, for a password may have commas.
+        static func addresses(in list: String) -> [String] {
+            var addresses: [String] = []
+            for part in list.split(separator: ",", omittingEmptySubsequences: false) {
+                let text = part.trimmingCharacters(in: .whitespacesAndNewlines)
+                if addresses.isEmpty || text.hasPrefix("amqp://") || text.hasPrefix("amqps://") {
+                    addresses.append(text)
+                } else {
+                    addresses[addresses.count - 1] += "," + part
+                }
+            }
+            return addresses
         }
     }
 
@@ -162,11 +182,15 @@ package struct PushlineConfiguration: Sendable, Equatable {
 
 extension PushlineConfiguration.Broker {
     fileprivate init(_ values: ConfigurationValues) throws {
-        self.url = try values.text(.brokerURL)
+        self.urls = Self.addresses(in: try values.text(.brokerURL))
         self.caFile = try values.optionalPath(.brokerCA)
         self.certificateFile = try values.optionalPath(.brokerCertificate)
         self.keyFile = try values.optionalPath(.brokerKey)
-        self.heartbeat = try values.duration(.brokerHeartbeat)
+        let heartbeat = try values.duration(.brokerHeartbeat)
+        // In a cluster there is another node to go to, the sooner the better.
+        self.heartbeat = heartbeat > .zero ? heartbeat : .seconds(self.urls.count > 1 ? 5 : 20)
+        let management = try values.text(.brokerManagement)
+        self.managementURL = management.isEmpty ? nil : management
         guard (self.certificateFile == nil) == (self.keyFile == nil) else {
             throw ConfigurationError("broker.certificate_file and broker.key_file belong together: give both or none")
         }

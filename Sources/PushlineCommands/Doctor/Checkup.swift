@@ -18,7 +18,7 @@ struct Checkup {
 
     func run() async -> [Finding] {
         let found = await self.store()
-        let broker = await self.broker(found.apps)
+        let broker = await self.broker(found.apps) + self.cluster()
         let host = self.certificate() + self.descriptors()
         let credentials = await self.credentials(of: found.apps, retired: found.retired)
         let hubs = await HubCheckup().run(found.apps)
@@ -117,6 +117,16 @@ struct Checkup {
             }
         } catch {
             return [.wrong("broker", "\(error)")]
+        }
+    }
+
+    /// The members of the broker's queues, where the configuration says who knows them.
+    private func cluster() async -> [Finding] {
+        do {
+            guard let address = try Composition.management(self.configuration) else { return [] }
+            return await ClusterCheckup(address: address).run()
+        } catch {
+            return [.wrong("cluster", "\(error)")]
         }
     }
 

@@ -46,8 +46,7 @@ struct APIServer {
             certificateFile: settings.certificateFile,
             keyFile: settings.keyFile,
             message: "The API is served",
-            logger: logger,
-            prepare: { await EventQueue.bind(broker, logger: logger) { try await api.prepare() } }
+            logger: logger
         )
         return api.services + (try server.services(api.responder))
     }

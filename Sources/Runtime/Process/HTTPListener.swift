@@ -24,14 +24,11 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
     var claim: PortClaim?
     var limits = ConnectionLimits()
     let logger: Logger
-    /// Done before the first connection is taken.
-    var prepare: @Sendable () async -> Void = {}
     let onServing: @Sendable (SocketAddress?) -> Void
 
     private typealias Listener = NIOAsyncChannel<Child.Value, Never>
 
     func run() async throws {
-        await self.prepare()
         let connections = OpenConnections(self.limits, logger: self.logger)
         let listener = try await self.bind(connections)
         self.onServing(listener.channel.localAddress)

@@ -32,7 +32,6 @@ struct HubProcess {
             keyFile: settings.keyFile,
             message: "The hub is served",
             logger: logger,
-            prepare: { await EventQueue.bind(broker, logger: logger) { try await host.prepare() } },
             refusal: HubResponder.malformed
         )
         let hub = EmbeddedHub(store: self.parts.store, intake: host, jobLifetime: host.jobLifetime)

@@ -23,8 +23,6 @@ struct WebServer {
     /// Logged when it serves.
     let message: Logger.Message
     let logger: Logger
-    /// Done before the first connection is taken.
-    let prepare: @Sendable () async -> Void
     /// The form of its refusals of malformed HTTP.
     var refusal: HTTPParserErrorHandler.Refusal = HTTPParserErrorHandler.problem
 
@@ -72,7 +70,6 @@ struct WebServer {
             claim: ConfiguredStore(self.configuration).portClaim,
             limits: self.connections,
             logger: logger.quiet,
-            prepare: self.prepare,
             onServing: { address in
                 logger.info(
                     message,
@@ -144,29 +141,5 @@ extension APIConfiguration {
         self.isLoopback = LoopbackName.isLoopback(host)
         self.releaseMemory = Bootstrap.releaseMemory
         self.version = pushlineVersion
-    }
-}
-
-/// Binds the queue for events before the first request, where the broker can be reached soon (rules 16 and 19).
-enum EventQueue {
-    /// - Parameters:
-    ///   - broker: The broker.
-    ///   - logger: Told where it could not be bound.
-    ///   - bind: Binds it.
-    static func bind(_ broker: any MessageBroker, logger: Logger, _ bind: () async throws -> Void) async {
-        let end = ContinuousClock.now + .seconds(2)
-        while ContinuousClock.now < end, !Task.isCancelled {
-            if case .connected = await broker.status {
-                do { return try await bind() } catch {
-                    logger.warning(
-                        "Subscribing to job events failed; waiting requests poll the store",
-                        metadata: ["error": "\(error)"]
-                    )
-                    return
-                }
-            }
-            // Cancelled = shutdown: the loop ends.
-            try? await Task.sleep(for: .milliseconds(20))
-        }
     }
 }
