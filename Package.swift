@@ -121,7 +121,13 @@ let package = Package(
         .target(name: "HubWire", dependencies: ["PushModel", crypto]),
 
         // What all outgoing requests share.
-        .target(name: "OutgoingHTTP", dependencies: ["PushModel", asyncHTTPClient, nioCore, nioPosix, nioSSL]),
+        .target(
+            name: "OutgoingHTTP",
+            dependencies: [
+                "PushModel", "PushlineMetrics", asyncHTTPClient, logging, metrics, nioConcurrency, nioCore, nioHTTP1,
+                nioPosix, nioSSL,
+            ]
+        ),
 
         // What is measured: one table.
         .target(name: "PushlineMetrics", dependencies: [metrics]),
@@ -151,8 +157,8 @@ let package = Package(
         .target(
             name: "HubAzure",
             dependencies: [
-                "Hub", "HubWire", "OutgoingHTTP", "PushModel", asyncHTTPClient, lifecycle, nioConcurrency, nioCore,
-                nioHTTP1, nioPosix, nioSSL,
+                "Hub", "HubWire", "OutgoingHTTP", "PushModel", asyncHTTPClient, lifecycle, logging, nioConcurrency,
+                nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
 
@@ -195,8 +201,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics", "PushServices",
-                "FaultInjection",
+                "Hub", "Store", "Broker", "OutgoingHTTP", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
+                "PushServices", "FaultInjection",
                 lifecycle,
                 logging, metrics, nioConcurrency,
             ]
@@ -236,7 +242,8 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                "HubAzure", "HubWire", "JSONWebTokens", argumentParser, asyncHTTPClient, crypto, lifecycle, logging,
+                "HubAzure", "HubWire", "JSONWebTokens", "OutgoingHTTP", argumentParser, asyncHTTPClient, crypto,
+                lifecycle, logging,
                 nioCore,
                 nioHTTP1, nioPosix, nioSSL, yams,
             ]
@@ -274,7 +281,7 @@ let package = Package(
             name: "HubAzureTests",
             dependencies: [
                 "Hub", "HubAzure", "HubWire", "OutgoingHTTP", "PushModel", "PushlineSimulator", "RawHTTP",
-                asyncHTTPClient, nioConcurrency, nioHTTP1, nioPosix,
+                logging, nioConcurrency, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .testTarget(
@@ -285,9 +292,16 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "OutgoingHTTPTests",
+            dependencies: [
+                "OutgoingHTTP", "PushlineSimulator", "RawHTTP", asyncHTTPClient, logging, nioConcurrency, nioCore,
+                nioHTTP1, nioPosix, nioSSL,
+            ]
+        ),
+        .testTarget(
             name: "HTTP2EngineTests",
             dependencies: [
-                "HTTP2Engine", "PushModel", "PushlineSimulator", crypto, logging, nioConcurrency, nioPosix,
+                "HTTP2Engine", "PushModel", "PushlineSimulator", "RawHTTP", crypto, logging, nioConcurrency, nioPosix,
             ]
         ),
         .testTarget(
@@ -307,7 +321,11 @@ let package = Package(
         // A value of each member of a message, and what arrives of it.
         .target(name: "MessageSamples", dependencies: ["PushModel"], path: "Tests/MessageSamples"),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
-        .target(name: "RawHTTP", dependencies: [nioCore, nioHTTP1, nioPosix, nioSSL], path: "Tests/RawHTTP"),
+        .target(
+            name: "RawHTTP",
+            dependencies: [nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL],
+            path: "Tests/RawHTTP"
+        ),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
         .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
@@ -333,7 +351,8 @@ let package = Package(
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "Pipeline", "Outbox", "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushServices",
+                "Pipeline", "Outbox", "OutgoingHTTP", "HubEmbedded", "Hub", "Payloads", "RawHTTP", "Store",
+                "StoreSQLite", "Broker", "PushServices",
                 "PushlineSimulator", "PushModel", lifecycle, logging, nioConcurrency,
             ]
         ),

@@ -1,9 +1,9 @@
 import ArgumentParser
-import AsyncHTTPClient
 import Foundation
 import HubAzure
 import HubWire
 import NIOPosix
+import OutgoingHTTP
 import PushModel
 import PushlineClient
 
@@ -69,7 +69,13 @@ struct HubImportCommand: AsyncParsableCommand {
         if let path = self.hubCaFile { _ = try InputFile.open(path, option: "--hub-ca-file") }
         let http = AzureHub.client(on: MultiThreadedEventLoopGroup.singleton, configuration: configuration)
         var copy = HubImport(
-            hub: AzureHub(connection, name: self.name, client: http, configuration: configuration),
+            hub: AzureHub(
+                connection,
+                name: self.name,
+                client: http,
+                configuration: configuration,
+                logger: HostOptions.logger
+            ),
             client: client,
             progress: begun ?? HubImportProgress(from: from, to: client.target),
             file: file
@@ -79,7 +85,7 @@ struct HubImportCommand: AsyncParsableCommand {
             if self.newOnly { try await copy.learnKnown() }
             outcome = .success(try await copy.run())
         } catch { outcome = .failure(error) }
-        try await http.shutdown()
+        await http.close()
         try self.show(outcome, file)
     }
 
