@@ -308,7 +308,7 @@ let package = Package(
             name: "PushServicesTests",
             dependencies: [
                 "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", "OutgoingHTTP", "RawHTTP",
-                asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioPosix, nioSSL,
+                asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .testTarget(

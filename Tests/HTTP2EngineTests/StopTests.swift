@@ -70,10 +70,10 @@ import Testing
                 (.settings, .notProcessed(.noConnection)):
                 #expect(stops.withLockedValue { !$0.isEmpty && $0.allSatisfy { $0 == .connect } })
             case (.silence, .unanswered(.timeout)), (.head, .unanswered(.timeout)):
-                #expect(stops.withLockedValue(\.self) == [.head])
+                #expect(stops.withLockedValue { $0 } == [.head])
             case (.body, .response(let answer)), (.frame, .response(let answer)), (.trailers, .response(let answer)):
                 #expect(answer == HTTP2Response(status: 200))
-                #expect(stops.withLockedValue(\.self) == [.body])
+                #expect(stops.withLockedValue { $0 } == [.body])
             default: Issue.record("\(outcome)")
             }
             try await peer.heal()
@@ -92,7 +92,7 @@ import Testing
     func aRefusalWithoutItsBodyIsNoAnswer(status: Int, stop: StoppingPeer.Stop) async throws {
         try await Self.with(stop, .init(status, body: #"{"reason":"Unregistered"}"#)) { _, client, stops in
             #expect(try await Self.ask(client) == .unanswered(.timeout))
-            #expect(stops.withLockedValue(\.self) == [.body])
+            #expect(stops.withLockedValue { $0 } == [.body])
         }
     }
 

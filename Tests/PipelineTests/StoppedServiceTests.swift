@@ -6,6 +6,7 @@ import PushModel
 import PushServices
 import RawHTTP
 import ServiceLifecycle
+import StoreSQLite
 import Testing
 
 @testable import Pipeline
@@ -103,7 +104,7 @@ import Testing
 
         func close(by deadline: ContinuousClock.Instant) async { self.isClosed.withLockedValue { $0 = true } }
 
-        func release() { for waiter in self.waiting.withLockedValue(\.self) { waiter.resume() } }
+        func release() { for waiter in self.waiting.withLockedValue { $0 } { waiter.resume() } }
     }
 
     @Test func nobodyWaitsForASenderThatDoesNotComeBack() async throws {
@@ -114,7 +115,9 @@ import Testing
             sender: stuck,
             registry: SenderRegistry(logger: logger),
             watch: watch,
-            breaker: Breakers.Key(app: .default, pns: .wns, credential: .default),
+            app: .default,
+            pns: .wns,
+            credential: .default,
             logger: logger
         )
         var devices = DeliverBatch.Devices()
@@ -137,10 +140,10 @@ import Testing
         #expect(await sender.send(batch) == [lost, lost])
         #expect(ContinuousClock.now - start < .seconds(1.1))
         let end = ContinuousClock.now + .seconds(10)
-        while !stuck.isClosed.withLockedValue(\.self), ContinuousClock.now < end {
+        while !stuck.isClosed.withLockedValue { $0 }, ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(5))
         }
-        #expect(stuck.isClosed.withLockedValue(\.self))
+        #expect(stuck.isClosed.withLockedValue { $0 })
         stuck.release()
     }
 }

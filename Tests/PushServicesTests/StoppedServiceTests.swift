@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import NIOPosix
 import OutgoingHTTP
 import PushModel
 import PushlineSimulator
@@ -144,7 +145,8 @@ struct StoppedServiceTests {
         try await Self.with(.wns, .frame, .init(200)) { senders, peer in
             let handles = Array(repeating: try Self.handle(senders, .wns, at: peer), count: 70)
             let batch = try senders.batch(.wns, handles: handles, time: .seconds(20))
-            #expect(await senders.sender(.wns).send(batch).allSatisfy { $0 == .accepted })
+            let results = try await senders.sender(.wns).send(batch)
+            #expect(results.allSatisfy { $0 == .accepted })
             try await peer.heal()
             #expect(try await Self.send(senders, .wns, at: peer) == .accepted)
         }
@@ -208,7 +210,8 @@ struct StoppedServiceTests {
     @Test("of a send that was stopped nothing is begun, not even for its token", arguments: services)
     func stopped(pns: PushService) async throws {
         try await Senders.with { senders in
-            let results = await try senders.sender(pns).send(senders.batch(pns, 3) { true })
+            let batch = try senders.batch(pns, 3) { true }
+            let results = try await senders.sender(pns).send(batch)
             #expect(results == [.unsent, .unsent, .unsent])
             #expect(senders.simulator.received().isEmpty)
         }

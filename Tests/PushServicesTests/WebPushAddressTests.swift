@@ -3,6 +3,7 @@ import Dispatch
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import OutgoingHTTP
 import PushModel
@@ -151,7 +152,7 @@ struct WebPushAddressTests {
             let client = try await clients.client(for: "localhost")
             #expect(client.address == "127.0.0.1")
             client.inProgress.end()
-            await sender.close()
+            await sender.close(by: .now + .seconds(60))
         }
     }
 

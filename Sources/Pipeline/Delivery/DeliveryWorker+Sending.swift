@@ -92,7 +92,9 @@ extension DeliveryWorker {
                 sender: sender,
                 registry: self.senders,
                 watch: self.watch,
-                breaker: breaker,
+                app: app,
+                pns: pns,
+                credential: credential,
                 logger: logger
             )
         } catch {

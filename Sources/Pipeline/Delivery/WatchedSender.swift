@@ -12,19 +12,21 @@ struct WatchedSender: PushSender {
     let sender: any PushSender
     let registry: SenderRegistry
     let watch: DeadlineWatch
-    let breaker: Breakers.Key
+    let app: AppID
+    let pns: PushService
+    let credential: CredentialName
     let logger: Logger
 
     func send(_ batch: PushRequest) async -> [DeviceResult] {
         let results = await self.watch.run(until: batch.deadline) { await self.sender.send(batch) }
         if let results { return results }
         self.registry.abandon(self.sender)
-        let service = self.breaker.pns.rawValue
+        let service = self.pns.rawValue
         MetricDescription.exchangesStopped.counter([.peer: service, .stage: "sender"]).increment()
         self.logger.error(
             "A sender did not come back in time; it is replaced, and what it was sending counts as unanswered",
             metadata: [
-                "app": "\(self.breaker.app)", "service": "\(service)", "credential": "\(self.breaker.credential)",
+                "app": "\(self.app)", "service": "\(service)", "credential": "\(self.credential)",
             ]
         )
         return batch.indexes.map { _ in .unanswered(reason: "the sender did not come back in time") }

@@ -58,7 +58,7 @@ struct HubCaller: PushSender {
     }
 
     /// Nothing is kept open here: connections are shared by all apps.
-    func close() async {}
+    func close(by deadline: ContinuousClock.Instant) async {}
 
     // MARK: Calls
 
