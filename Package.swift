@@ -123,7 +123,13 @@ let package = Package(
         .target(name: "HubWire", dependencies: ["PushModel", crypto]),
 
         // What all outgoing requests share.
-        .target(name: "OutgoingHTTP", dependencies: ["PushModel", asyncHTTPClient, nioCore, nioPosix, nioSSL]),
+        .target(
+            name: "OutgoingHTTP",
+            dependencies: [
+                "PushModel", "PushlineMetrics", asyncHTTPClient, logging, metrics, nioConcurrency, nioCore, nioHTTP1,
+                nioPosix, nioSSL,
+            ]
+        ),
 
         // What is measured: one table.
         .target(name: "PushlineMetrics", dependencies: [metrics]),
@@ -153,8 +159,8 @@ let package = Package(
         .target(
             name: "HubAzure",
             dependencies: [
-                "Hub", "HubWire", "OutgoingHTTP", "PushModel", asyncHTTPClient, lifecycle, nioConcurrency, nioCore,
-                nioHTTP1, nioPosix, nioSSL,
+                "Hub", "HubWire", "OutgoingHTTP", "PushModel", asyncHTTPClient, lifecycle, logging, nioConcurrency,
+                nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
 
@@ -197,8 +203,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics", "PushServices",
-                "FaultInjection",
+                "Hub", "Store", "Broker", "OutgoingHTTP", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
+                "PushServices", "FaultInjection",
                 crypto, lifecycle,
                 logging, metrics, nioConcurrency,
             ]
@@ -279,7 +285,7 @@ let package = Package(
             name: "HubAzureTests",
             dependencies: [
                 "Hub", "HubAzure", "HubWire", "OutgoingHTTP", "PushModel", "PushlineSimulator", "RawHTTP",
-                asyncHTTPClient, nioConcurrency, nioHTTP1, nioPosix,
+                logging, nioConcurrency, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .testTarget(
@@ -291,16 +297,23 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "OutgoingHTTPTests",
+            dependencies: [
+                "OutgoingHTTP", "PushlineSimulator", "RawHTTP", asyncHTTPClient, logging, nioConcurrency, nioCore,
+                nioHTTP1, nioPosix, nioSSL,
+            ]
+        ),
+        .testTarget(
             name: "HTTP2EngineTests",
             dependencies: [
-                "HTTP2Engine", "PushModel", "PushlineSimulator", crypto, logging, nioConcurrency, nioPosix,
+                "HTTP2Engine", "PushModel", "PushlineSimulator", "RawHTTP", crypto, logging, nioConcurrency, nioPosix,
             ]
         ),
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
                 "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", "OutgoingHTTP", "RawHTTP",
-                asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioPosix, nioSSL,
+                asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .testTarget(
@@ -316,7 +329,11 @@ let package = Package(
         .target(name: "WorkCost", path: "Tests/WorkCost"),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom"),
-        .target(name: "RawHTTP", dependencies: ["CZlib", nioCore, nioHTTP1, nioPosix, nioSSL], path: "Tests/RawHTTP"),
+        .target(
+            name: "RawHTTP",
+            dependencies: ["CZlib", nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL],
+            path: "Tests/RawHTTP"
+        ),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
         .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
@@ -342,10 +359,9 @@ let package = Package(
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "Pipeline", "Outbox", "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushServices",
-                "BrokerRabbitMQ", "CRabbitMQ", "Payloads", "PushlineSimulator", "PushModel", "SeededRandom", lifecycle,
-                logging,
-                nioConcurrency,
+                "Pipeline", "Outbox", "OutgoingHTTP", "HubEmbedded", "Hub", "RawHTTP", "Store", "StoreSQLite", "Broker",
+                "PushServices", "BrokerRabbitMQ", "CRabbitMQ", "Payloads", "PushlineSimulator", "PushModel",
+                "SeededRandom", lifecycle, logging, nioConcurrency,
             ]
         ),
         .testTarget(

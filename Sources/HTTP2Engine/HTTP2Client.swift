@@ -17,6 +17,8 @@ package final class HTTP2Client: @unchecked Sendable {
     private let connectionsChanged: @Sendable (Int) -> Void
     /// Receives the durations of some answers.
     let timed: @Sendable (Duration) -> Void
+    /// Told of each request or connection that stops.
+    let stopped: @Sendable (HTTP2Stop) -> Void
 
     private var connections: [HTTP2Connection] = []
     private var waiting: Deque<HTTP2Run> = []
@@ -32,6 +34,7 @@ package final class HTTP2Client: @unchecked Sendable {
     private var wasLate = false
     private var isClosing = false
     private var closeWaiters: [CheckedContinuation<Void, Never>] = []
+    private var closeEnd: Scheduled<Void>?
 
     /// - Parameters:
     ///   - configuration: Where to connect to, and the bounds.
@@ -39,19 +42,23 @@ package final class HTTP2Client: @unchecked Sendable {
     ///   - logger: For debug messages about connections.
     ///   - connectionsChanged: Told the number of connections whenever it changes, on the event loop.
     ///   - timed: Told how long a connection's first answer took, and then one of 64, on the event loop.
+    ///   - stopped: Told of each request that came to its deadline, and each connection that was not ready by its own, on the event
+    ///     loop.
     /// - Throws: `NIOSSLError` when the trust file cannot be read.
     package init(
         configuration: HTTP2Configuration,
         eventLoopGroup: any EventLoopGroup,
         logger: Logger,
         connectionsChanged: @escaping @Sendable (Int) -> Void = { _ in },
-        timed: @escaping @Sendable (Duration) -> Void = { _ in }
+        timed: @escaping @Sendable (Duration) -> Void = { _ in },
+        stopped: @escaping @Sendable (HTTP2Stop) -> Void = { _ in }
     ) throws {
         self.configuration = configuration
         self.eventLoop = eventLoopGroup.next()
         self.logger = logger
         self.connectionsChanged = connectionsChanged
         self.timed = timed
+        self.stopped = stopped
         self.tls = try configuration.tlsContext()
         self.backoff = ConnectBackoff(configuration)
     }
@@ -81,15 +88,24 @@ package final class HTTP2Client: @unchecked Sendable {
         }
     }
 
-    /// Lets running batches end, then closes all connections; batches that come later are not processed.
-    package func close() async {
+    /// Lets running batches end until a deadline, then closes all connections; batches that come later are not processed.
+    package func close(by deadline: ContinuousClock.Instant = .now + .seconds(60)) async {
         await withCheckedContinuation { continuation in
             self.eventLoop.execute {
                 self.isClosing = true
                 self.closeWaiters.append(continuation)
+                self.closeEnd?.cancel()
+                let left = TimeAmount(rounding: max(.zero, ContinuousClock.now.duration(to: deadline)))
+                self.closeEnd = self.eventLoop.scheduleTask(in: left) { self.endRuns() }
                 self.finishClosing()
             }
         }
+    }
+
+    /// Ends the batches that are still running, with their connections.
+    private func endRuns() {
+        for run in self.waiting { self.withdraw(run, .closed) }
+        for connection in self.connections { connection.fail("the client is closed") }
     }
 
     /// Makes later requests use new connections; the present ones close after their last stream.
@@ -107,7 +123,7 @@ package final class HTTP2Client: @unchecked Sendable {
     private func enqueue(_ run: HTTP2Run, isCancelled: Bool) {
         self.liveRuns += 1
         if self.isClosing { return self.withdraw(run, .closed) }
-        if isCancelled { return self.withdraw(run, .stopped) }
+        if isCancelled || run.batch.isStopped() { return self.withdraw(run, .stopped) }
         self.wait(run)
         self.pump()
         self.scheduleTick()
@@ -245,7 +261,7 @@ package final class HTTP2Client: @unchecked Sendable {
             .connect(host: self.configuration.host, port: self.configuration.port)
             .whenComplete { result in
                 switch result {
-                case .failure(let error): connection.fail("\(error)")
+                case .failure(let error): connection.fail("\(error)", at: .now())
                 // It took too long, and was abandoned in the meantime.
                 case .success(let channel): if connection.state == .closed { channel.close(promise: nil) }
                 }
@@ -281,6 +297,8 @@ package final class HTTP2Client: @unchecked Sendable {
         guard self.connections.isEmpty else { return }
         self.tick?.task.cancel()
         self.tick = nil
+        self.closeEnd?.cancel()
+        self.closeEnd = nil
         let waiters = self.closeWaiters
         self.closeWaiters = []
         for waiter in waiters { waiter.resume() }

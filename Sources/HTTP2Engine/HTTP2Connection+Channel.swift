@@ -48,7 +48,7 @@ extension HTTP2Connection: ChannelInboundHandler {
         self.client.pump()
         // Window updates and acknowledgements, and the last frames of a draining connection.
         self.flush()
-        if self.state == .draining, self.active == 0 { self.shutDown("it was drained") }
+        if self.state == .draining, self.active == 0 { self.shutDown(self.drained) }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {

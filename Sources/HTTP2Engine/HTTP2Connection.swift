@@ -32,6 +32,10 @@ final class HTTP2Connection: @unchecked Sendable {
     var lastRead: NIODeadline
     private var lastUsed: NIODeadline
     private var pingSent: NIODeadline?
+    /// When the last answer came.
+    private var lastAnswer = NIODeadline.uptimeNanoseconds(0)
+    /// Whether it is drained because it has stopped answering.
+    private var hasStopped = false
 
     init(client: HTTP2Client, now: NIODeadline) {
         self.client = client
@@ -104,7 +108,7 @@ final class HTTP2Connection: @unchecked Sendable {
         let configuration = self.client.configuration
         switch self.state {
         case .connecting:
-            if now >= self.readyBy { self.fail("it was not ready within \(configuration.connectTimeout)") }
+            if now >= self.readyBy { self.fail("it was not ready within \(configuration.connectTimeout)", at: now) }
             return
         case .closed: return
         case .ready, .draining: break
@@ -112,11 +116,12 @@ final class HTTP2Connection: @unchecked Sendable {
         for slot in self.slots.indices where self.slots[slot].expires <= now { self.expire(slot) }
         if self.active == 0 {
             let isIdle = now - self.lastUsed >= TimeAmount(rounding: configuration.idleTimeout)
-            if isIdle || self.state == .draining { return self.shutDown(isIdle ? "it was idle" : "it was drained") }
+            if isIdle || self.state == .draining { return self.shutDown(isIdle ? "it was idle" : self.drained) }
         }
         let pingAfter = self.active > 0 ? configuration.pingAfter : configuration.idlePingAfter
         if let pingSent = self.pingSent {
             if now - pingSent >= TimeAmount(rounding: configuration.pingTimeout) {
+                for slot in self.slots.indices where self.slots[slot].run != nil { self.stopped(slot) }
                 return self.fail("it gave no sign of life")
             }
         } else if now - self.lastRead >= TimeAmount(rounding: pingAfter) {
@@ -126,17 +131,48 @@ final class HTTP2Connection: @unchecked Sendable {
         self.flush()
     }
 
-    /// Gives up a request that got no answer in time, and its stream.
+    /// Gives up a request whose answer was not whole in time, and its stream.
     private func expire(_ slot: Int) {
+        let expires = self.slots[slot].expires
         self.slots[slot].expires = .distantFuture
         guard let run = self.slots[slot].run else { return }
+        // Not one answer since it was sent: others would stop there too.
+        if self.lastAnswer < expires - run.requestTimeout {
+            self.hasStopped = true
+            self.drain()
+        }
+        self.stopped(slot)
+        let answer = self.answer(slot)
+        if answer != nil { self.answered += 1 }
         self.slots[slot].run = nil
         let stream = self.slots[slot].stream
         self.withSession { session throws(HTTP2SessionFault) in try session.reset(stream) }
-        self.client.finished(run, self.slots[slot].index, .unanswered(.timeout))
+        self.client.finished(run, self.slots[slot].index, answer.map { .response($0) } ?? .unanswered(.timeout))
+    }
+
+    private func stopped(_ slot: Int) { self.client.stopped(self.slots[slot].hasHead ? .body : .head) }
+
+    /// Why it closes when it was drained.
+    var drained: String { self.hasStopped ? "it stopped answering" : "it was drained" }
+
+    /// The answer of a stream, where it is known: of a 2xx by its head, of others when they are whole.
+    private func answer(_ slot: Int) -> HTTP2Response? {
+        let isAccepted = self.slots[slot].hasHead && (200..<300).contains(self.slots[slot].status)
+        guard isAccepted || self.slots[slot].isComplete && self.slots[slot].status >= 200 else { return nil }
+        return HTTP2Response(
+            status: self.slots[slot].status,
+            headers: self.slots[slot].headers,
+            body: self.slots[slot].body
+        )
     }
 
     // MARK: The end
+
+    /// Closes a connection that could not be made; where its time was over it has stopped.
+    func fail(_ reason: String, at now: NIODeadline) {
+        if self.state == .connecting, now >= self.readyBy { self.client.stopped(.connect) }
+        self.fail(reason)
+    }
 
     /// Closes a failed connection; its open requests end without an answer.
     func fail(_ reason: String) {
@@ -149,10 +185,9 @@ final class HTTP2Connection: @unchecked Sendable {
         let lost = refusal.map { HTTP2Outcome.notProcessed(.identityRefused($0)) }
         for slot in self.slots.indices {
             guard let run = self.slots[slot].run else { continue }
+            let answer = self.answer(slot)
             self.slots[slot].run = nil
-            let outcome: HTTP2Outcome =
-                self.slots[slot].isComplete
-                ? .response(self.response(slot)) : lost ?? .unanswered(.connectionLost(reason))
+            let outcome = answer.map { .response($0) } ?? lost ?? .unanswered(.connectionLost(reason))
             self.client.finished(run, self.slots[slot].index, outcome)
         }
         self.context?.close(promise: nil)
@@ -174,10 +209,6 @@ final class HTTP2Connection: @unchecked Sendable {
     func withSession(_ body: (HTTP2Session) throws(HTTP2SessionFault) -> Void) {
         guard let session = self.session else { return }
         do { try body(session) } catch { self.fail("HTTP/2: \(error.message)") }
-    }
-
-    private func response(_ slot: Int) -> HTTP2Response {
-        HTTP2Response(status: self.slots[slot].status, headers: self.slots[slot].headers, body: self.slots[slot].body)
     }
 }
 
@@ -219,6 +250,11 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         if data.count > capacity { self.endEarly(slot) }
     }
 
+    func receivedHeaders(slot: Int, stream: Int32) {
+        guard self.slots[slot].stream == stream, self.slots[slot].status >= 200 else { return }
+        self.slots[slot].hasHead = true
+    }
+
     func receivedEnd(slot: Int, stream: Int32) {
         guard self.slots[slot].stream == stream else { return }
         // The peer answered without waiting for the whole request: the rest of it is of no use.
@@ -246,8 +282,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         guard self.slots[slot].stream == stream else { return }
         let index = self.slots[slot].index
         let run = self.slots[slot].run
-        let isComplete = self.slots[slot].isComplete && self.slots[slot].status >= 200
-        let response = isComplete ? self.response(slot) : nil
+        let response = self.answer(slot)
         let expires = self.slots[slot].expires
         self.slots.release(slot)
         guard let run else { return }
@@ -257,6 +292,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
                 self.client.timed(.nanoseconds(took.nanoseconds))
             }
             self.answered += 1
+            self.lastAnswer = .now()
             self.client.finished(run, index, .response(response))
         } else if code == HTTP2Session.refusedStream {
             self.client.refused(run, index, reason: self.goAway ?? "REFUSED_STREAM")

@@ -45,6 +45,16 @@ package struct HTTP2Exchange: Sendable {
     }
 }
 
+/// What came to its deadline.
+package enum HTTP2Stop: Sendable {
+    /// A connection that was not ready.
+    case connect
+    /// A request whose answer had no whole head.
+    case head
+    /// A request whose answer had no end.
+    case body
+}
+
 /// The outcome of one request of an ``HTTP2Exchange``.
 package enum HTTP2Outcome: Sendable, Equatable {
     case response(HTTP2Response)
@@ -81,7 +91,7 @@ package enum HTTP2Outcome: Sendable, Equatable {
     }
 }
 
-/// An answer; of a 2xx, nothing but the status is kept.
+/// An answer; of a 2xx, nothing but the status is kept, so that it is one as soon as its head is there.
 package struct HTTP2Response: Sendable, Equatable {
     package var status: Int
     /// The received headers among ``HTTP2Exchange/interestingHeaders``.

@@ -7,6 +7,8 @@ import CNghttp2
 protocol HTTP2SessionDelegate: AnyObject {
     func received(header name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, slot: Int, stream: Int32)
     func received(data: UnsafeBufferPointer<UInt8>, slot: Int, stream: Int32)
+    /// A whole block of headers has come: those of an answer, informational ones before them, or trailers.
+    func receivedHeaders(slot: Int, stream: Int32)
     func receivedEnd(slot: Int, stream: Int32)
     func receivedSettings(maximumStreams: Int)
     func receivedGoAway(code: UInt32, debugData: UnsafeBufferPointer<UInt8>)
@@ -263,9 +265,11 @@ struct HTTP2SessionFault: Error {
         let header = unsafe frame.pointee.hd
         switch UInt32(header.type) {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
-            guard UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0,
-                let slot = unsafe HTTP2Session.slot(session, header.stream_id)
-            else { return }
+            guard let slot = unsafe HTTP2Session.slot(session, header.stream_id) else { return }
+            if UInt32(header.type) == NGHTTP2_HEADERS.rawValue {
+                delegate.receivedHeaders(slot: slot, stream: header.stream_id)
+            }
+            guard UInt32(header.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 else { return }
             delegate.receivedEnd(slot: slot, stream: header.stream_id)
         case NGHTTP2_SETTINGS.rawValue:
             guard UInt32(header.flags) & NGHTTP2_FLAG_ACK.rawValue == 0 else { return }

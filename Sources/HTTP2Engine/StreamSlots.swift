@@ -10,6 +10,8 @@ struct StreamSlot {
     var index = 0
     var expires = NIODeadline.distantFuture
     var status = 0
+    /// Whether the whole head of an answer is there, and not only the beginning of its frame.
+    var hasHead = false
     var isComplete = false
     var isBodySent = false
     var headerBytes = 0
@@ -25,6 +27,7 @@ struct StreamSlot {
         self.retained = nil
         self.expires = .distantFuture
         self.status = 0
+        self.hasHead = false
         self.isComplete = false
         self.isBodySent = false
         self.headerBytes = 0

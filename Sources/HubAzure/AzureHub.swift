@@ -1,7 +1,8 @@
-package import AsyncHTTPClient
+import AsyncHTTPClient
 package import HubWire
+package import Logging
 package import NIOCore
-import OutgoingHTTP
+package import OutgoingHTTP
 package import PushModel
 
 /// A hub of Azure Notification Hubs, or of anything that speaks its wire, as a client sees it.
@@ -16,15 +17,24 @@ package struct AzureHub: Sendable {
     ///   - name: The hub's name.
     ///   - client: The connections, which hubs may share; ``client(on:configuration:)`` makes one.
     ///   - configuration: Limits.
+    ///   - logger: For calls that stop.
     ///   - now: The wall clock.
     package init(
         _ connection: ConnectionString,
         name: String,
-        client: HTTPClient,
+        client: OutgoingClient,
         configuration: AzureHubConfiguration = AzureHubConfiguration(),
+        logger: Logger,
         now: @escaping @Sendable () -> Timestamp = { .now }
     ) {
-        self.transport = AzureTransport(connection, name: name, client: client, configuration, now: now)
+        self.transport = AzureTransport(
+            connection,
+            name: name,
+            client: client,
+            peer: Peer(.hub, logger: logger),
+            configuration,
+            now: now
+        )
     }
 
     /// A client that hubs may share: HTTP/1.1 over TLS, without redirects.
@@ -32,16 +42,18 @@ package struct AzureHub: Sendable {
     /// - Parameters:
     ///   - eventLoopGroup: Where it works.
     ///   - configuration: Of its connections.
-    /// - Returns: The client, which the caller shuts down.
+    /// - Returns: The client, which the caller closes.
     package static func client(
         on eventLoopGroup: any EventLoopGroup,
         configuration: AzureHubConfiguration = AzureHubConfiguration()
-    ) -> HTTPClient {
+    ) -> OutgoingClient {
         var setup = HTTPClient.Configuration.outgoing(trustFile: nil)
         setup.timeout.connect = .milliseconds(configuration.connectTimeout.milliseconds)
         setup.connectionPool.idleTimeout = .seconds(60)
         setup.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = configuration.connections
-        return HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: setup)
+        return OutgoingClient { [setup] in
+            HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: setup)
+        }
     }
 }
 

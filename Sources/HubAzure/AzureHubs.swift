@@ -1,9 +1,10 @@
-import AsyncHTTPClient
 import Foundation
 package import Hub
 import HubWire
+package import Logging
 import NIOConcurrencyHelpers
 import NIOPosix
+import OutgoingHTTP
 package import PushModel
 import ServiceLifecycle
 
@@ -22,17 +23,21 @@ package final class AzureHubs: WireHubs, Service {
 
     private struct State {
         /// Made for the first app that has such a hub: most processes have none.
-        var client: HTTPClient?
+        var client: OutgoingClient?
         var isClosed = false
         var entries: [AppSpec.AzureHub.Place: Entry] = [:]
     }
 
     private let configuration: AzureHubConfiguration
+    private let logger: Logger
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter configuration: Limits; certificates to trust are each app's own.
-    package init(configuration: AzureHubConfiguration = .ofWorkers) {
+    /// - Parameters:
+    ///   - configuration: Limits; certificates to trust are each app's own.
+    ///   - logger: For calls that stop.
+    package init(configuration: AzureHubConfiguration = .ofWorkers, logger: Logger) {
         self.configuration = configuration
+        self.logger = logger
     }
 
     /// Closes the connections at the end.
@@ -49,8 +54,7 @@ package final class AzureHubs: WireHubs, Service {
             defer { (state.client, state.isClosed) = (nil, true) }
             return state.client
         }
-        // Fails only when it was closed before.
-        try? await client?.shutdown()
+        await client?.close()
     }
 
     /// What is wrong with a hub or its declaration; nil = it answers, and the rule may read registrations.
@@ -98,15 +102,16 @@ package final class AzureHubs: WireHubs, Service {
             connection,
             name: declaration.name,
             client: try self.connections(),
-            configuration: configuration
+            configuration: configuration,
+            logger: self.logger
         )
         self.keep(Entry(text: text, hub: hub, read: now), for: declaration)
         return hub
     }
 
     /// The connections, which all hubs share.
-    private func connections() throws(HubError) -> HTTPClient {
-        let client = self.state.withLockedValue { state -> HTTPClient? in
+    private func connections() throws(HubError) -> OutgoingClient {
+        let client = self.state.withLockedValue { state -> OutgoingClient? in
             guard !state.isClosed else { return nil }
             let made =
                 state.client

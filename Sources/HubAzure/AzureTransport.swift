@@ -1,10 +1,10 @@
-import AsyncHTTPClient
 import HubWire
 import NIOCore
 import NIOHTTP1
 import NIOSSL
 import OutgoingHTTP
 import PushModel
+import ServiceLifecycle
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -52,7 +52,8 @@ final class AzureTransport: Sendable {
     private static let version = "2020-06"
 
     private let base: String
-    private let client: HTTPClient
+    private let client: OutgoingClient
+    private let peer: Peer
     private let configuration: AzureHubConfiguration
     private let tls: TLSConfiguration?
     private let tokens: AzureTokens
@@ -62,7 +63,8 @@ final class AzureTransport: Sendable {
     init(
         _ connection: ConnectionString,
         name: String,
-        client: HTTPClient,
+        client: OutgoingClient,
+        peer: Peer,
         _ configuration: AzureHubConfiguration,
         now: @escaping @Sendable () -> Timestamp
     ) {
@@ -70,6 +72,7 @@ final class AzureTransport: Sendable {
         let path = name.split(separator: "/").map { PercentCoding.encode(String($0)) }.joined(separator: "/")
         self.base = connection.endpoint + path
         self.client = client
+        self.peer = peer
         self.configuration = configuration
         self.tls = configuration.trustFile.map { TLSConfiguration.outgoing(trustFile: $0) }
         self.tokens = AzureTokens(connection, audience: self.base, lifetime: configuration.tokenLifetime, now: now)
@@ -85,6 +88,10 @@ final class AzureTransport: Sendable {
     /// - Returns: The answer.
     /// - Throws: ``AzureHubError``.
     func call(_ request: AzureRequest, expecting expected: Set<Int> = []) async throws(AzureHubError) -> AzureAnswer {
+        // Of a registration that takes several calls, or a list of them, no further one is begun.
+        guard !Task.isShuttingDownGracefully else {
+            throw AzureHubError(.retryLater, "the hub is not called: the process is about to end")
+        }
         let deadline = ContinuousClock.now + self.configuration.requestTimeout
         let trackingID = request.trackingID ?? UUID().uuidString.lowercased()
         let token = self.tokens.token()
@@ -108,23 +115,26 @@ final class AzureTransport: Sendable {
         _ deadline: ContinuousClock.Instant
     ) async throws(AzureHubError) -> AzureAnswer {
         let outgoing = try self.outgoing(request, trackingID, token)
-        let response: HTTPClientResponse
-        do {
-            let limit = NIODeadline.now() + .milliseconds(max(1, (deadline - .now).milliseconds))
-            response = try await self.client.execute(outgoing, deadline: limit)
+        let answer: OutgoingAnswer
+        do throws(NoAnswer) {
+            answer = try await self.client.exchange(outgoing, by: deadline, with: self.peer)
         } catch {
-            // The error names the fault and never the request.
-            let text = ForeignText.word("\(error)")
-            throw RequestFailure.isBeforeSending(error)
-                ? AzureHubError(.retryLater, "no connection to the hub: \(text)", trackingID: trackingID)
-                : AzureHubError(.unanswered, "the hub gave no answer: \(text)", trackingID: trackingID)
+            // The fault never names the request.
+            throw error.isBeforeSending
+                ? AzureHubError(.retryLater, "no connection to the hub: \(error)", trackingID: trackingID)
+                : AzureHubError(.unanswered, "the hub gave no answer: \(error)", trackingID: trackingID)
         }
-        let body = await Self.body(of: response, atMost: request.longestAnswer, until: deadline)
+        let body: AzureAnswer.Body =
+            switch answer.body {
+            case .whole(let bytes): .whole(Array(buffer: bytes))
+            case .tooLong: .none("is longer than \(request.longestAnswer) bytes")
+            case .cut(let reason): .none(reason)
+            }
         return AzureAnswer(
-            status: Int(response.status.code),
-            headers: response.headers,
+            status: answer.status,
+            headers: answer.headers,
             body: body,
-            trackingID: response.headers.first(name: WireNames.trackingID).flatMap(Self.identifier) ?? trackingID
+            trackingID: answer.headers.first(name: WireNames.trackingID).flatMap(Self.identifier) ?? trackingID
         )
     }
 
@@ -132,14 +142,15 @@ final class AzureTransport: Sendable {
         _ request: AzureRequest,
         _ trackingID: String,
         _ token: String
-    ) throws(AzureHubError) -> HTTPClientRequest {
+    ) throws(AzureHubError) -> OutgoingRequest {
         let query = request.query + [("api-version", Self.version)]
         let written = query.map { name, value in value.map { "\(name)=\($0)" } ?? name }.joined(separator: "&")
-        var outgoing = HTTPClientRequest(
-            url: "\(self.base)/\(request.path.joined(separator: "/"))?\(written)"
+        var outgoing = OutgoingRequest(
+            request.method,
+            "\(self.base)/\(request.path.joined(separator: "/"))?\(written)",
+            longestAnswer: request.longestAnswer
         )
-        outgoing.method = request.method
-        outgoing.tlsConfiguration = self.tls
+        outgoing.tls = self.tls
         outgoing.headers.add(name: "Authorization", value: token)
         outgoing.headers.add(name: WireNames.trackingID, value: trackingID)
         outgoing.headers.add(name: "User-Agent", value: "pushline/\(pushlineVersion)")
@@ -154,7 +165,7 @@ final class AzureTransport: Sendable {
             }
             outgoing.headers.add(name: name, value: value)
         }
-        if !request.body.isEmpty { outgoing.body = .bytes(ByteBuffer(bytes: request.body)) }
+        if !request.body.isEmpty { outgoing.body = ByteBuffer(bytes: request.body) }
         return outgoing
     }
 
@@ -172,31 +183,6 @@ final class AzureTransport: Sendable {
     /// An id of the hub; nil for what is none.
     static func identifier(_ text: String) -> String? {
         (1...200).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : nil
-    }
-
-    /// Reads the body: the client's own deadline ends with the headers.
-    private static func body(
-        of response: HTTPClientResponse,
-        atMost limit: Int,
-        until deadline: ContinuousClock.Instant
-    ) async -> AzureAnswer.Body {
-        await withTaskGroup(of: AzureAnswer.Body.self) { group in
-            group.addTask {
-                do {
-                    return .whole(Array(buffer: try await response.body.collect(upTo: limit)))
-                } catch is NIOTooManyBytesError {
-                    return .none("is longer than \(limit) bytes")
-                } catch {
-                    return .none("broke off: \(ForeignText.word("\(error)"))")
-                }
-            }
-            group.addTask {
-                try? await Task.sleep(until: deadline, clock: .continuous)
-                return .none("did not end in time")
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? .none("is missing")
-        }
     }
 }
 

@@ -54,7 +54,7 @@ actor KeyCache {
 
     /// The keys that a declaration names.
     init(_ place: TokenSettings.KeySetPlace, waiting: WaitLimit, logger: Logger) {
-        let source = KeySource(place)
+        let source = KeySource(place, logger: logger)
         self.init(timing: Timing(place), waiting: waiting, logger: logger) { () throws(KeySetFault) in
             try await source.read()
         }
@@ -72,21 +72,26 @@ actor KeyCache {
             self.isOverdue = self.has(passed: self.timing.idle, since: self.began)
             self.begin()
         }
-        if self.isOverdue || self.current == nil { try await self.wait() }
+        // A token waits for one read at most: an issuer that does not answer takes the time of one.
+        let hasWaited = self.isOverdue || self.current == nil
+        if hasWaited { try await self.wait() }
         self.dropStale()
         guard let known = self.current?.keys else { throw .noKeys }
         if let key = known.key(id: id, for: algorithm) { return key }
+        guard !hasWaited else { throw self.refusal }
         // The issuer may have a new key since.
         if self.reading == nil, self.has(passed: self.timing.unknownKey, since: self.beganForUnknown) {
             self.beganForUnknown = .now
             self.begin()
         }
         try await self.wait()
-        guard let key = self.current?.keys.key(id: id, for: algorithm) else {
-            // Whether it has such a key cannot be said while its keys cannot be read.
-            throw self.fault == nil ? .invalid("the token's `kid` is not in the issuer's key set") : .noKeys
-        }
+        guard let key = self.current?.keys.key(id: id, for: algorithm) else { throw self.refusal }
         return key
+    }
+
+    /// What a token gets whose key is not there: whether there is such a key cannot be said while keys cannot be read.
+    private var refusal: TokenRefusal {
+        self.fault == nil ? .invalid("the token's `kid` is not in the issuer's key set") : .noKeys
     }
 
     private var isDue: Bool {

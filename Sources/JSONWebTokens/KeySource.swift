@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+package import Logging
 import NIOCore
 import NIOHTTP1
 import OutgoingHTTP
@@ -17,13 +18,16 @@ package struct KeySource: Sendable {
 
     private let place: TokenSettings.KeySetPlace
     private let timeout: Duration
+    private let peer: Peer
 
     /// - Parameters:
     ///   - place: The file or address.
     ///   - timeout: How long a fetch may take, connection and answer together.
-    package init(_ place: TokenSettings.KeySetPlace, timeout: Duration = .seconds(5)) {
+    ///   - logger: For fetches that stop.
+    package init(_ place: TokenSettings.KeySetPlace, timeout: Duration = .seconds(5), logger: Logger) {
         self.place = place
         self.timeout = timeout
+        self.peer = Peer(.keys, logger: logger)
     }
 
     /// - Returns: The document.
@@ -52,44 +56,36 @@ package struct KeySource: Sendable {
 
     /// With a client of its own: keys are fetched every few minutes, and nothing is to be closed when the process ends.
     private func fetch(_ url: String, trustFile: String?) async throws(KeySetFault) -> [UInt8] {
-        // It follows no redirects: where keys come from decides who is let in, and nobody else may name another place.
-        let (timeout, setup) = (self.timeout, HTTPClient.Configuration.outgoing(trustFile: trustFile))
-        do {
-            return try await withThrowingTaskGroup(of: [UInt8].self) { group in
-                group.addTask {
-                    try await HTTPClient.withHTTPClient(configuration: setup) { try await Self.document(url, $0) }
-                }
-                // The client's own deadline ends with the headers.
-                group.addTask {
-                    try await Task.sleep(for: timeout)
-                    throw KeySetFault("gave no complete answer within \(timeout)")
-                }
-                defer { group.cancelAll() }
-                return try await group.next() ?? []
-            }
-        } catch let fault as KeySetFault {
-            throw fault
+        let deadline = ContinuousClock.now + self.timeout
+        let client = OutgoingClient {
+            // It follows no redirects: where keys come from decides who is let in, and nobody else may name another place.
+            HTTPClient(eventLoopGroupProvider: .singleton, configuration: .outgoing(trustFile: trustFile))
+        }
+        // Nobody waits for that: a connection that is being made does not end at once.
+        defer { Task.detached { await client.close() } }
+        let request = OutgoingRequest(
+            .GET,
+            url,
+            headers: ["Accept": "application/jwk-set+json, application/json"],
+            longestAnswer: Self.maximumSize
+        )
+        let answer: OutgoingAnswer
+        do throws(NoAnswer) {
+            answer = try await client.exchange(request, by: deadline, with: self.peer)
         } catch {
-            let words = String(
-                decoding: "\(error)".utf8.filter { (0x20...0x7E).contains($0) }.prefix(160),
-                as: UTF8.self
-            )
-            throw KeySetFault("cannot be fetched: \(words)")
+            throw KeySetFault(error.isStop ? self.late : "cannot be fetched: \(error)")
+        }
+        guard answer.status == 200 else {
+            let isGone = answer.status == 404 || answer.status == 410
+            throw KeySetFault("answers \(answer.status) instead of 200", isGone: isGone)
+        }
+        switch answer.body {
+        case .whole(let document): return Array(buffer: document)
+        case .tooLong: throw KeySetFault("is larger than 256 KiB")
+        case .cut(let reason):
+            throw KeySetFault(ContinuousClock.now >= deadline ? self.late : "cannot be fetched: its answer \(reason)")
         }
     }
 
-    private static func document(_ url: String, _ client: HTTPClient) async throws -> [UInt8] {
-        var request = HTTPClientRequest(url: url)
-        request.headers.add(name: "Accept", value: "application/jwk-set+json, application/json")
-        let response = try await client.execute(request, deadline: .distantFuture)
-        guard response.status == .ok else {
-            let isGone = response.status == .notFound || response.status == .gone
-            throw KeySetFault("answers \(response.status.code) instead of 200", isGone: isGone)
-        }
-        do {
-            return Array(buffer: try await response.body.collect(upTo: Self.maximumSize))
-        } catch is NIOTooManyBytesError {
-            throw KeySetFault("is larger than 256 KiB")
-        }
-    }
+    private var late: String { "gave no complete answer within \(self.timeout)" }
 }

@@ -5,9 +5,9 @@ import NIOPosix
 import NIOSSL
 
 /// Why a request of async-http-client got no answer.
-package enum RequestFailure {
+enum RequestFailure {
     /// Whether a fault can only come before the request leaves: then nobody has taken it.
-    package static func isBeforeSending(_ error: any Error) -> Bool {
+    static func isBeforeSending(_ error: any Error) -> Bool {
         switch error {
         case let error as HTTPClientError:
             [
@@ -20,5 +20,14 @@ package enum RequestFailure {
         case let error as IOError: error.errnoCode == ECONNREFUSED
         default: false
         }
+    }
+
+    /// Whether time ran out, rather than that something went wrong.
+    static func isStop(_ error: any Error) -> Bool {
+        guard let error = error as? HTTPClientError else { return false }
+        return [
+            .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout, .deadlineExceeded, .readTimeout,
+            .writeTimeout,
+        ].contains(error)
     }
 }

@@ -9,6 +9,6 @@ package protocol PushSender: Sendable {
     /// - Returns: One result for each of ``PushRequest/indexes``, in that order, no later than ``PushRequest/deadline``.
     func send(_ batch: PushRequest) async -> [DeviceResult]
 
-    /// Lets running batches end, then closes connections. Nothing may be sent afterwards.
-    func close() async
+    /// Lets running batches end until a deadline, then closes connections. Nothing may be sent afterwards.
+    func close(by deadline: ContinuousClock.Instant) async
 }

@@ -31,8 +31,10 @@ struct SenderParts {
         streams: Int,
         identity: HTTP2Configuration.Identity? = nil,
         setting: String,
-        _ metrics: SenderMetrics
+        _ metrics: SenderMetrics,
+        _ peer: Peer.Kind
     ) throws(SenderError) -> HTTP2Client {
+        let (peer, host) = (self.peer(peer), endpoint.host)
         var configuration = HTTP2Configuration(host: endpoint.host, port: endpoint.port)
         if let trustFile { configuration.trust = .file(trustFile) }
         configuration.identity = identity
@@ -46,7 +48,8 @@ struct SenderParts {
                 eventLoopGroup: self.eventLoopGroup,
                 logger: self.logger,
                 connectionsChanged: { metrics.connectionsChanged($0) },
-                timed: { metrics.answered(after: $0) }
+                timed: { metrics.answered(after: $0) },
+                stopped: { peer.stopped(at: host, Peer.Stage($0)) }
             )
         } catch {
             throw SenderError(.invalid, "\(setting): TLS cannot be set up with it: \(error)")
@@ -59,12 +62,29 @@ struct SenderParts {
     ///   - trustFile: Certificates to trust instead of the system's.
     ///   - addresses: The address of each host that is not to be looked up.
     /// - Returns: The client.
-    func httpClient(_ trustFile: String?, addresses: [String: String] = [:]) -> HTTPClient {
+    func httpClient(_ trustFile: String?, addresses: [String: String] = [:]) -> OutgoingClient {
         var configuration = HTTPClient.Configuration.outgoing(trustFile: trustFile)
         configuration.dnsOverride = addresses
         configuration.timeout.connect = .milliseconds(self.settings.connectTimeout.milliseconds)
         configuration.connectionPool.idleTimeout = .seconds(60)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = self.settings.http1Connections
-        return HTTPClient(eventLoopGroupProvider: .shared(self.eventLoopGroup), configuration: configuration)
+        let group = self.eventLoopGroup
+        return OutgoingClient { [configuration] in
+            HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+        }
+    }
+
+    /// Where it is noted what stops at a kind of server.
+    func peer(_ kind: Peer.Kind) -> Peer { Peer(kind, logger: self.logger) }
+}
+
+extension Peer.Stage {
+    fileprivate init(_ stop: HTTP2Stop) {
+        self =
+            switch stop {
+            case .connect: .connect
+            case .head: .head
+            case .body: .body
+            }
     }
 }

@@ -2,6 +2,7 @@ package import Logging
 import NIOConcurrencyHelpers
 package import NIOCore
 import NIOPosix
+import OutgoingHTTP
 package import PushModel
 import ServiceLifecycle
 
@@ -163,7 +164,10 @@ package final class SenderRegistry: Service {
         return made.sender
     }
 
-    /// Closes unused senders until graceful shutdown, then all.
+    /// How long a request may take, at most.
+    package var requestTimeout: Duration { self.settings.requestTimeout }
+
+    /// Closes unused senders until graceful shutdown, then all: their users have ended before.
     package func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
@@ -172,17 +176,26 @@ package final class SenderRegistry: Service {
                 self.watchEnds()
             }
         }
-        await self.close()
+        await self.close(by: .now)
     }
 
-    /// Lets running batches end, then closes all senders; asking for one afterwards throws.
-    package func close() async {
+    /// Lets running batches end until a deadline, then closes all senders; asking for one afterwards throws.
+    package func close(by deadline: ContinuousClock.Instant = .now + SenderRegistry.longestSend) async {
         let senders = self.state.withLockedValue { state in
             let all = state.retired + state.entries.values.map(\.sender)
             state = State(isClosed: true)
             return all
         }
-        await SenderRegistry.close(senders)
+        await SenderRegistry.close(senders, by: deadline)
+    }
+
+    /// Forgets a sender that does not come back: the next batch gets a new one, with new connections.
+    package func abandon(_ sender: any PushSender) {
+        self.state.withLockedValue { state in
+            let index = state.entries.firstIndex { ($0.value.sender as AnyObject) === (sender as AnyObject) }
+            if let index { state.entries.remove(at: index) }
+        }
+        Task.detached { await SenderRegistry.close([sender], by: .now) }
     }
 
     private func watchEnds() {
@@ -203,13 +216,20 @@ package final class SenderRegistry: Service {
             }
             return due
         }
-        await SenderRegistry.close(senders)
+        await SenderRegistry.close(senders, by: .now + Self.longestSend)
     }
 
-    private static func close(_ senders: [any PushSender]) async {
+    /// No batch is longer under way (rule 4).
+    package static let longestSend = Duration.seconds(60)
+
+    private static func close(_ senders: [any PushSender], by deadline: ContinuousClock.Instant) async {
         await withDiscardingTaskGroup { group in
             for sender in senders {
-                group.addTask { await sender.close() }
+                group.addTask {
+                    await DeadlineWatch.shared.run(until: deadline + DeadlineWatch.grace) {
+                        await sender.close(by: deadline)
+                    }
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ extension MetricDescription {
             parkingMessages, registerJobs, sweeperPublished, retentionRemoved,
         ] + [
             deliveries, deliveryDelay, pushRequests, pushRequestDuration, pushBatchDuration, pushConnections,
-            breakersOpen, breakersOpened, credentialExpiry,
+            exchangesStopped, breakersOpen, breakersOpened, credentialExpiry,
         ] + [
             storeCommitDuration, storeCommitChanges, storeBytes, storeLogBytes, storeFreeBytes,
         ] + [
@@ -310,6 +310,15 @@ extension MetricDescription {
         in: [.deliveryWorker],
         by: [.service],
         "HTTP/2 connections to APNs and FCM, of all apps; those to WNS and browsers' push services are not counted"
+    )
+    package static let exchangesStopped = MetricDescription(
+        "pushline_exchanges_stopped_total",
+        .counter,
+        in: [.api, .registerWorker, .deliveryWorker],
+        by: [.peer, .stage],
+        "requests to others that came to their deadline, by `peer`: `apns`, `fcm`, `wns`, `web`, `token` (the token services of FCM and "
+            + "WNS), `keys` (of apps' own issuers), `hub` (Azure's), `channels` (Apple's), and by the `stage` in which they stopped: "
+            + "`connect` (nothing was sent), `head`, `body` (its end included), `sender` (the sender did not come back)"
     )
     package static let breakersOpen = MetricDescription(
         "pushline_breakers_open",

@@ -19,8 +19,8 @@ package struct MetricDescription: Sendable {
 
     /// The names of labels.
     package enum Label: String, Sendable {
-        case app, cause, connection, credential, kind, outcome, priority, queue, reason, result, role, service, state,
-            version
+        case app, cause, connection, credential, kind, outcome, peer, priority, queue, reason, result, role, service,
+            stage, state, version
         case answerClass = "class"
         // OpenTelemetry's names.
         case httpMethod = "http_request_method"

@@ -1,7 +1,7 @@
-import AsyncHTTPClient
 import Foundation
 import HubAzure
 import HubWire
+import Logging
 import NIOConcurrencyHelpers
 import NIOHTTP1
 import NIOPosix
@@ -94,13 +94,14 @@ struct ScriptedHub: Sendable {
             name: "shop",
             client: client,
             configuration: configuration,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             now: { state.withLockedValue(\.now) }
         )
         let result: Result<Void, any Error>
         do { result = .success(try await body(ScriptedHub(state: state, hub: hub, connection: connection))) } catch {
             result = .failure(error)
         }
-        try await client.shutdown()
+        await client.close()
         try result.get()
     }
 

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hub
 import HubAzure
 import HummingbirdTesting
+import Logging
 import NIOCore
 import PushModel
 import PushlineSimulator
@@ -35,7 +36,7 @@ struct AnyHub: Sendable {
         let trust = folder.appending(path: "authority.pem")
         try Data(material.authorityPEM.utf8).write(to: trust)
         let tls = try material.serverContext(protocols: ["http/1.1"], takesCertificates: false)
-        let hubs = AzureHubs()
+        let hubs = AzureHubs(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let result: Result<Void, any Error>
         do {
             try await RawServer.run(.tls(tls), react: { await Self.forward($0, to: harness.client) }) { server in

@@ -120,6 +120,17 @@ private final class Document: Sendable {
         }
     }
 
+    /// The read of the first token in a long time, and another for its unknown key, would be twice the time that one may take.
+    @Test func aTokenWaitsForOneReadAtMost() async throws {
+        let document = try Document([self.issuer.p256Key()])
+        let cache = document.cache(refresh: .zero, idle: .zero, retry: .zero, unknownKey: .zero)
+        _ = try await cache.key(id: "ec", for: .es256)
+        document.fail()
+        let reads = document.reads
+        await #expect(throws: TokenRefusal.noKeys) { try await cache.key(id: "another", for: .es256) }
+        #expect(document.reads == reads + 1)
+    }
+
     @Test func aRemovedKeyIsNotTaken() async throws {
         let document = try Document([self.issuer.p256Key()])
         let cache = document.cache(refresh: .milliseconds(5))

@@ -37,7 +37,7 @@ private struct KeyServer {
             url: "https://127.0.0.1:\(self.port)\(path)",
             trustFile: trusting ? self.trustFile : nil
         )
-        return try await KeySource(place, timeout: timeout).read()
+        return try await KeySource(place, timeout: timeout, logger: .quiet).read()
     }
 }
 
@@ -101,19 +101,19 @@ private struct KeyServer {
             await #expect(throws: KeySetFault.self) { try await server.read("/keys") }
         }
         let nowhere = TokenSettings.KeySetPlace.address(url: "https://127.0.0.1:1/", trustFile: nil)
-        await #expect(throws: KeySetFault.self) { try await KeySource(nowhere).read() }
+        await #expect(throws: KeySetFault.self) { try await KeySource(nowhere, logger: .quiet).read() }
         let noAuthority = TokenSettings.KeySetPlace.address(url: "https://127.0.0.1:1/", trustFile: "/nowhere")
-        await #expect(throws: KeySetFault.self) { try await KeySource(noAuthority).read() }
+        await #expect(throws: KeySetFault.self) { try await KeySource(noAuthority, logger: .quiet).read() }
     }
 
     @Test func aFileIsRead() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "jwks-\(UUID().uuidString).json")
         defer { try? FileManager.default.removeItem(at: file) }
-        let source = KeySource(.file(path: file.path))
+        let source = KeySource(.file(path: file.path), logger: .quiet)
         let missing = await #expect(throws: KeySetFault.self) { try await source.read() }
         #expect(missing?.isGone == true)
         // A folder in its place says nothing about keys.
-        let folder = KeySource(.file(path: FileManager.default.temporaryDirectory.path))
+        let folder = KeySource(.file(path: FileManager.default.temporaryDirectory.path), logger: .quiet)
         let unreadable = await #expect(throws: KeySetFault.self) { try await folder.read() }
         #expect(unreadable?.isGone == false)
         try Data("{}".utf8).write(to: file)
@@ -122,5 +122,34 @@ private struct KeyServer {
         try Data(repeating: 32, count: KeySource.maximumSize + 1).write(to: file)
         let fault = await #expect(throws: KeySetFault.self) { try await source.read() }
         #expect(fault?.reason == "is larger than 256 KiB")
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct StoppedIssuerTests {
+    /// Nothing of it lasts longer: not the connection that is being made, and not its closing.
+    @Test(arguments: StoppingPeer.Stop.allCases)
+    func aFetchEndsWhereverTheIssuerStops(stop: StoppingPeer.Stop) async throws {
+        let material = try KeyMaterial.load(folder: nil)
+        let trustFile = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID().uuidString).pem")
+        try Data(material.authorityPEM.utf8).write(to: trustFile)
+        defer { try? FileManager.default.removeItem(at: trustFile) }
+        let tls = try material.serverContext(protocols: ["http/1.1"], takesCertificates: false)
+        let answer = StoppingPeer.Answer(200, body: #"{"keys":[]}"#)
+        try await StoppingPeer.run(.http1, tls: tls, stopping: stop, answer: { _ in answer }) { peer in
+            let place = TokenSettings.KeySetPlace.address(
+                url: "https://127.0.0.1:\(peer.port)/keys",
+                trustFile: trustFile.path
+            )
+            let start = ContinuousClock.now
+            let fault = await #expect(throws: KeySetFault.self) {
+                try await KeySource(place, timeout: .milliseconds(400), logger: .quiet).read()
+            }
+            #expect(ContinuousClock.now - start < .seconds(1.4))
+            #expect(fault?.reason.hasPrefix("gave no complete answer within") == true, "\(String(describing: fault))")
+            try await peer.heal()
+            #expect(
+                try await KeySource(place, timeout: .seconds(30), logger: .quiet).read() == Array(#"{"keys":[]}"#.utf8)
+            )
+        }
     }
 }

@@ -17,7 +17,7 @@ import Testing
         _ body: @Sendable @escaping (PipelineHarness, APNsChannels) async throws -> Void
     ) async throws {
         try await PipelineHarness.with([.sweeper]) { harness in
-            let clients = APNsChannelClients()
+            let clients = APNsChannelClients(logger: harness.logger)
             let worker = RegisterWorker(
                 hubs: AppHubs(embedded: EmbeddedRegistrations(store: harness.store), wire: harness.wireHub),
                 channels: clients,
@@ -130,7 +130,7 @@ import Testing
             let request = ChannelRequest(.create(.nothing))
             let job = try await harness.accept(.register(.channel(request)))
             let store = LockedStore(base: harness.store)
-            let clients = APNsChannelClients()
+            let clients = APNsChannelClients(logger: harness.logger)
             let work = ChannelWork(
                 clients: clients,
                 store: store,

@@ -41,7 +41,7 @@ import Testing
         try await PipelineHarness.with([.sweeper]) { harness in
             let worker = RegisterWorker(
                 hubs: AppHubs(embedded: FaultyRegistrations(store: harness.store), wire: harness.wireHub),
-                channels: APNsChannelClients(),
+                channels: APNsChannelClients(logger: harness.logger),
                 store: harness.store,
                 apps: harness.apps,
                 broker: harness.broker,
@@ -232,7 +232,7 @@ import Testing
 }
 
 /// Runs a service beside `body`, and ends it with it.
-private func beside<Result: Sendable>(
+func beside<Result: Sendable>(
     _ run: @Sendable @escaping () async throws -> Void,
     _ body: @Sendable () async throws -> Result
 ) async throws -> Result {

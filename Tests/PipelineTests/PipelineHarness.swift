@@ -155,7 +155,7 @@ struct PipelineHarness: Sendable {
                 if workers.contains(.register) {
                     let worker = RegisterWorker(
                         hubs: AppHubs(embedded: EmbeddedRegistrations(store: self.store), wire: self.wireHub),
-                        channels: APNsChannelClients(),
+                        channels: APNsChannelClients(logger: self.logger),
                         store: self.store,
                         apps: self.apps,
                         broker: self.broker,

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import Payloads
 import PushModel
 import PushlineSimulator
@@ -30,7 +31,7 @@ import Testing
                 let file = try senders.simulator.credentials.apnsCertificateFile
                 senders.spec.apns?.authentication = .certificate(.init(file: file))
             }
-            let channels = try APNsChannels(try #require(senders.spec.apns))
+            let channels = try APNsChannels(try #require(senders.spec.apns), logger: .quiet)
             let result: Result<Void, any Error>
             do { result = .success(try await body(senders, channels)) } catch { result = .failure(error) }
             await channels.close()
@@ -82,7 +83,7 @@ import Testing
 
     @Test func aClientIsKeptUntilAFileIsReplaced() async throws {
         try await Senders.with { senders in
-            let clients = APNsChannelClients()
+            let clients = APNsChannelClients(logger: .quiet)
             var spec = try #require(senders.spec.apns)
             guard case .token(var token) = spec.authentication else { return }
             let copy = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).p8").path
@@ -107,14 +108,14 @@ import Testing
         try await Senders.with { senders in
             var spec = try #require(senders.spec.apns)
             spec.topic = "com.example.other"
-            let other = try APNsChannels(spec)
+            let other = try APNsChannels(spec, logger: .quiet)
             let fault = await #expect(throws: APNsChannels.Fault.self) { try await other.create(.nothing) }
             #expect(fault?.description.contains("403 TopicMismatch: the key's team") == true)
             await other.close()
 
             spec.topic = "com.example.app"
             spec.authentication = try senders.token(keyFile: "/nowhere.p8")
-            let unreadable = #expect(throws: SenderError.self) { try APNsChannels(spec) }
+            let unreadable = #expect(throws: SenderError.self) { try APNsChannels(spec, logger: .quiet) }
             #expect(unreadable?.message.contains("/nowhere.p8") == true)
         }
     }
@@ -124,7 +125,7 @@ import Testing
             var spec = try #require(senders.spec.apns)
             // Nothing listens there.
             spec.channelsEndpoint = "https://127.0.0.1:1"
-            let channels = try APNsChannels(spec)
+            let channels = try APNsChannels(spec, logger: .quiet)
             let fault = await #expect(throws: APNsChannels.Fault.self) { try await channels.create(.nothing) }
             #expect(fault?.description.hasPrefix("127.0.0.1: ") == true)
             #expect(fault?.kind == .unavailable(after: nil), "\(String(describing: fault))")
@@ -151,7 +152,7 @@ import Testing
             try await RawServer.run(.tls(tls), react: react) { [spec] server in
                 var spec = spec
                 spec.channelsEndpoint = "https://127.0.0.1:\(server.port)"
-                let channels = try APNsChannels(spec, timeout: .seconds(2))
+                let channels = try APNsChannels(spec, timeout: .seconds(2), logger: .quiet)
                 let made = try await channels.create(.nothing)
                 #expect(made.text == "YQ==")
                 let fault = await #expect(throws: APNsChannels.Fault.self) { try await channels.all() }

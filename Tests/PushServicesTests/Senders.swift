@@ -32,7 +32,7 @@ struct Senders {
         self.spec = try simulator.appSpec
         self.registry = SenderRegistry(
             settings: settings,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            logger: .quiet
         )
     }
 
@@ -89,4 +89,9 @@ struct Senders {
             isStopped: isStopped
         )
     }
+}
+
+extension Logger {
+    /// Says nothing.
+    static let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 }

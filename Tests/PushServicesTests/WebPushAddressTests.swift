@@ -1,7 +1,9 @@
 import AsyncHTTPClient
 import Dispatch
+import Logging
 import NIOConcurrencyHelpers
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import OutgoingHTTP
 import PushModel
@@ -29,9 +31,9 @@ struct WebPushAddressTests {
     @Test("of a name's addresses only allowed ones are used")
     func names() async throws {
         func allowed(_ found: [String], declared: [String] = []) async -> Result<[String], HostAddresses.Fault> {
-            let addresses = HostAddresses(declared: declared.compactMap { IPNetwork($0) }) { _ in found }
+            let addresses = HostAddresses(declared: declared.compactMap { IPNetwork($0) }) { _, _ in found }
             do throws(HostAddresses.Fault) {
-                return .success(try await addresses.allowed(of: "push.example.net"))
+                return .success(try await addresses.allowed(of: "push.example.net", by: .now))
             } catch {
                 return .failure(error)
             }
@@ -49,13 +51,13 @@ struct WebPushAddressTests {
     func rebinding() async throws {
         let lookups = NIOLockedValueBox(0)
         let made = NIOLockedValueBox<[String]>([])
-        let addresses = HostAddresses(declared: []) { _ in
+        let addresses = HostAddresses(declared: []) { _, _ in
             lookups.withLockedValue { $0 += 1 }
             return ["8.8.8.8"]
         }
         let clients = PinnedClients(addresses) { host, address in
             made.withLockedValue { $0.append("\(host) \(address)") }
-            return HTTPClient(eventLoopGroupProvider: .singleton)
+            return OutgoingClient { HTTPClient(eventLoopGroupProvider: .singleton) }
         }
         let one = try await clients.client(for: "push.example.net")
         let other = try await clients.client(for: "push.example.net")
@@ -76,19 +78,22 @@ struct WebPushAddressTests {
                 trustFile: try senders.simulator.credentials.trustFile
             )
             let found = NIOLockedValueBox(["127.0.0.1"])
-            let addresses = HostAddresses(declared: [try #require(IPNetwork("127.0.0.0/8"))]) { _ in
+            let addresses = HostAddresses(declared: [try #require(IPNetwork("127.0.0.0/8"))]) { _, _ in
                 found.withLockedValue { $0 }
             }
             func isReached() async throws -> Bool {
                 let clients = PinnedClients(addresses) { host, address in
                     var configuration = configuration
                     configuration.dnsOverride = [host: address]
-                    return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+                    return OutgoingClient { [configuration] in
+                        HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+                    }
                 }
                 let client = try await clients.client(for: "localhost")
-                let answer = try? await client.http.execute(
-                    HTTPClientRequest(url: url + "/web/"),
-                    timeout: .seconds(30)
+                let answer = try? await client.http.exchange(
+                    OutgoingRequest(.GET, url + "/web/", longestAnswer: 1024),
+                    by: .now + .seconds(30),
+                    with: Peer(.web, logger: .quiet)
                 )
                 client.inProgress.end()
                 await clients.close()
@@ -110,13 +115,15 @@ struct WebPushAddressTests {
                 trustFile: try senders.simulator.credentials.trustFile
             )
             // Nobody listens at the first one.
-            let addresses = HostAddresses(declared: [try #require(IPNetwork("127.0.0.0/8"))]) { _ in
+            let addresses = HostAddresses(declared: [try #require(IPNetwork("127.0.0.0/8"))]) { _, _ in
                 ["127.0.0.2", "127.0.0.1"]
             }
             let clients = PinnedClients(addresses) { host, address in
                 var configuration = configuration
                 configuration.dnsOverride = [host: address]
-                return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+                return OutgoingClient { [configuration] in
+                    HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+                }
             }
             let sender = WebPushSender(
                 tokens: try VAPIDTokens(
@@ -128,6 +135,7 @@ struct WebPushAddressTests {
                 connectTo: try ConnectTo([]),
                 clients: clients,
                 requestTimeout: .seconds(30),
+                peer: Peer(.web, logger: .quiet),
                 metrics: SenderMetrics(pns: .web)
             )
             let real = try WebPushSubscription(handle: senders.handle(.web, 0))
@@ -144,7 +152,7 @@ struct WebPushAddressTests {
             let client = try await clients.client(for: "localhost")
             #expect(client.address == "127.0.0.1")
             client.inProgress.end()
-            await sender.close()
+            await sender.close(by: .now + .seconds(60))
         }
     }
 
@@ -185,8 +193,8 @@ struct WebPushAddressTests {
 
     @Test("hosts beyond the limit cost the one that was used least recently its client, not its sends")
     func eviction() async throws {
-        let clients = PinnedClients(HostAddresses(declared: []) { _ in ["8.8.8.8"] }) { _, _ in
-            HTTPClient(eventLoopGroupProvider: .singleton)
+        let clients = PinnedClients(HostAddresses(declared: []) { _, _ in ["8.8.8.8"] }) { _, _ in
+            OutgoingClient { HTTPClient(eventLoopGroupProvider: .singleton) }
         }
         let first = try await clients.client(for: "0.example.net")
         let second = try await clients.client(for: "1.example.net")
@@ -323,5 +331,19 @@ struct WebPushAddressTests {
             system.gate.signal()
             #expect(await lookups.addresses(of: "b") == ["8.8.8.8"])
         }
+    }
+}
+
+extension PinnedClients {
+    fileprivate func client(for host: String) async throws(HostAddresses.Fault) -> Client {
+        try await self.client(for: host, by: .now + .seconds(60))
+    }
+
+    fileprivate func close() async { await self.close(by: .now + .seconds(60)) }
+}
+
+extension NameLookups {
+    fileprivate func addresses(of host: String) async -> [String] {
+        await self.addresses(of: host, by: .now + .seconds(60))
     }
 }

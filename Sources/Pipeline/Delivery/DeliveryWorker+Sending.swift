@@ -88,7 +88,15 @@ extension DeliveryWorker {
         do {
             let sender = try self.senders.sender(app: app, pns: pns, credential: credential, spec: spec)
             self.senderFaults.clear(faulty)
-            return sender
+            return WatchedSender(
+                sender: sender,
+                registry: self.senders,
+                watch: self.watch,
+                app: app,
+                pns: pns,
+                credential: credential,
+                logger: logger
+            )
         } catch {
             // Each batch and each try would say the same.
             if self.senderFaults.isNew(error.description, of: faulty) {

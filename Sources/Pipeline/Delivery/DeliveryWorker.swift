@@ -1,6 +1,7 @@
 package import Broker
 import FaultInjection
 package import Logging
+import OutgoingHTTP
 import PushModel
 package import PushServices
 import ServiceLifecycle
@@ -54,6 +55,8 @@ package struct DeliveryWorker: Service {
     let breakers: Breakers
     let pauses: PauseWatch
     let metrics = DeliveryMetrics()
+    /// Ends sends whose senders do not come back.
+    let watch = DeadlineWatch()
     /// Why apps' senders cannot be made.
     let senderFaults = FaultLog()
 
@@ -85,11 +88,16 @@ package struct DeliveryWorker: Service {
         self.pauses = PauseWatch(store: store, logger: logger)
     }
 
+    /// How long a sender may take to return what has ended.
+    private static let returnTime = Duration.milliseconds(200)
+
     package func run() async throws {
         try await withGracefulShutdownHandler {
             try await self.pauses.around { try await self.work() }
         } onGracefulShutdown: {
             self.inProgress.drain()
+            // Nothing more is begun, so this is the latest deadline of what is in flight.
+            self.watch.limit(to: .now + self.senders.requestTimeout + Self.returnTime)
         }
     }
 

@@ -2,6 +2,7 @@ import FaultInjection
 import Hub
 import Logging
 import NIOConcurrencyHelpers
+import OutgoingHTTP
 import Payloads
 import PushModel
 import PushServices
@@ -33,7 +34,7 @@ struct HubCaller: PushSender {
         // The hub has the credentials.
         let headers = ServiceFormat.of(batch.payload.kind.pns)?.headers(batch.headers, nil) ?? []
         // One that is begun later would outlast the batch.
-        let last = batch.deadline - self.callTime
+        let last = batch.deadline - self.callTime - DeadlineWatch.grace
         let isWithdrawn: @Sendable () -> Bool = {
             batch.isStopped() || Task.isCancelled || ContinuousClock.now > last
         }
@@ -57,7 +58,7 @@ struct HubCaller: PushSender {
     }
 
     /// Nothing is kept open here: connections are shared by all apps.
-    func close() async {}
+    func close(by deadline: ContinuousClock.Instant) async {}
 
     // MARK: Calls
 
@@ -157,7 +158,14 @@ struct HubCaller: PushSender {
         do {
             let audience = try self.audience(addresses, payload.kind.pns)
             let send = HubSend(app: self.app, .native(payload), to: audience, trackingID: trackingID)
-            return (.taken(id: try await self.hub.take(send)), .accepted)
+            let hub = self.hub
+            let taken = await DeadlineWatch.shared.run(until: .now + self.callTime) {
+                do { return Result<String?, any Error>.success(try await hub.take(send)) } catch {
+                    return .failure(error)
+                }
+            }
+            guard let taken else { return (.unknown, .unknown(reason: "the hub gave no answer in time")) }
+            return (.taken(id: try taken.get()), .accepted)
         } catch let error as HubError {
             if addresses.count > 1, error.kind == .misconfigured, error.status == 403 || error.status == 404 {
                 // Each handle alone then: whether it is about the list, its answer shows.

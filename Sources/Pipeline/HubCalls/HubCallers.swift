@@ -2,6 +2,7 @@ package import Hub
 package import Logging
 import NIOConcurrencyHelpers
 import PushModel
+import ServiceLifecycle
 package import Store
 
 /// The calls of hubs over a wire: where the embedded hub sends to devices, these are handed whole sends.
@@ -73,11 +74,11 @@ package struct HubCallers: Sendable {
 
     // MARK: What became of calls
 
-    /// Asks hubs what became of calls, until the task is cancelled.
+    /// Asks hubs what became of calls, until the process drains or the task is cancelled.
     ///
     /// - Parameter breakers: Those of the calls: a hub that gives no answer is not asked either.
     func watch(_ breakers: Breakers) async {
-        while !Task.isCancelled {
+        while !Task.isCancelled, !Task.isShuttingDownGracefully {
             do {
                 let calls = try await self.store.takeHubCalls(limit: self.configuration.questions)
                 await withDiscardingTaskGroup { group in

@@ -105,7 +105,9 @@ package struct RegisterWorker: Service {
             return try await self.deferMessage(id, Deferral(), retry)
         }
         CrashPoint.registerTaken.reach()
-        for job in try await retry.run({ try await self.store.registerJobs(of: id) }) {
+        for (index, job) in try await retry.run({ try await self.store.registerJobs(of: id) }).enumerated() {
+            // The others are another worker's: each may wait for a hub.
+            if index > 0, Task.isShuttingDownGracefully { return try await self.deferMessage(id, Deferral(), retry) }
             do {
                 guard try await self.apply(job, retry) else {
                     return try await self.deferMessage(id, Deferral(), retry)

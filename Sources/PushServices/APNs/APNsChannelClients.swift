@@ -1,3 +1,4 @@
+package import Logging
 import NIOConcurrencyHelpers
 package import PushModel
 import ServiceLifecycle
@@ -20,22 +21,24 @@ package final class APNsChannelClients: Service {
 
     private let state = NIOLockedValueBox(State())
 
-    package init() {}
+    private let logger: Logger
+
+    /// - Parameter logger: For calls that stop.
+    package init(logger: Logger) { self.logger = logger }
 
     /// The client of a declaration's bundle id, with its files as they are now.
     ///
     /// - Throws: ``SenderError`` that names the wrong file or setting.
     package func channels(of declaration: AppSpec.APNs) throws(SenderError) -> APNsChannels {
         let result: Result<APNsChannels, SenderError> = self.state.withLockedValue { state in
-            do throws(SenderError) { return .success(try Self.channels(of: declaration, &state)) } catch {
+            do throws(SenderError) { return .success(try self.channels(of: declaration, &state)) } catch {
                 return .failure(error)
             }
         }
         return try result.get()
     }
 
-    private static func channels(of declaration: AppSpec.APNs, _ state: inout State) throws(SenderError) -> APNsChannels
-    {
+    private func channels(of declaration: AppSpec.APNs, _ state: inout State) throws(SenderError) -> APNsChannels {
         guard !state.isClosed else { throw SenderError(.invalid, "the clients are closed: the process is stopping") }
         if let index = state.entries.firstIndex(where: { $0.declaration == declaration }) {
             var hasChanged = false
@@ -45,7 +48,7 @@ package final class APNsChannelClients: Service {
             guard hasChanged else { return state.entries[index].channels }
             state.retired.append(state.entries.remove(at: index).channels)
         }
-        let channels = try APNsChannels(declaration)
+        let channels = try APNsChannels(declaration, logger: self.logger)
         state.entries.append(Entry(declaration: declaration, channels: channels, files: channels.files))
         return channels
     }
@@ -61,6 +64,8 @@ package final class APNsChannelClients: Service {
             defer { state = State(isClosed: true) }
             return state.entries.map(\.channels) + state.retired
         }
-        for channels in all { await channels.close() }
+        await withDiscardingTaskGroup { group in
+            for channels in all { group.addTask { await channels.close() } }
+        }
     }
 }

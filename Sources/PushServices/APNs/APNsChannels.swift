@@ -1,5 +1,5 @@
 import AsyncHTTPClient
-import Logging
+package import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -59,7 +59,8 @@ package final class APNsChannels: Sendable {
 
     /// All files that the credentials were read from.
     let files: [CredentialFile]
-    private let client: HTTPClient
+    private let client: OutgoingClient
+    private let peer: Peer
     private let timeout: Duration
     /// nil = the client shows a certificate instead.
     private let token: APNsProviderToken?
@@ -72,18 +73,23 @@ package final class APNsChannels: Sendable {
     /// - Parameters:
     ///   - app: The app's declaration.
     ///   - timeout: How long a call may take.
+    ///   - logger: For calls that stop.
     /// - Throws: ``SenderError`` that names the wrong file or setting.
-    package init(_ app: AppSpec.APNs, timeout: Duration = APNsChannels.longestCall) throws(SenderError) {
+    package init(
+        _ app: AppSpec.APNs,
+        timeout: Duration = APNsChannels.longestCall,
+        logger: Logger
+    ) throws(SenderError) {
         let parts = SenderParts(
             settings: SenderSettings(),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-            logger: Logger(label: "pushline.channels") { _ in SwiftLogNoOpLogHandler() }
+            logger: logger
         )
+        self.peer = parts.peer(.channels)
         let trust = try parts.trust(app.trustFile, setting: "apns.trust_file")
         var configuration = HTTPClient.Configuration.outgoing(trustFile: trust?.path)
         // Apple speaks HTTP/2 alone.
         configuration.httpVersion = .automatic
-        configuration.timeout.read = .milliseconds(timeout.milliseconds)
         self.timeout = timeout
         let files: [CredentialFile]
         switch app.authentication {
@@ -104,7 +110,10 @@ package final class APNsChannels: Sendable {
         let endpoint = try Self.endpoint(of: app)
         self.host = endpoint.host
         self.address = "https://\(endpoint.authority)/1/apps/\(app.topic)/"
-        self.client = HTTPClient(eventLoopGroupProvider: .shared(parts.eventLoopGroup), configuration: configuration)
+        let group = parts.eventLoopGroup
+        self.client = OutgoingClient(renewsWhenStopped: true) { [configuration] in
+            HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+        }
     }
 
     /// Apple has separate hosts for channels; a simulator's is declared, or is the endpoint of its pushes.
@@ -124,10 +133,7 @@ package final class APNsChannels: Sendable {
     }
 
     /// Closes its connections; it cannot be used afterwards.
-    package func close() async {
-        // Fails only when it was closed before.
-        try? await self.client.shutdown()
-    }
+    package func close() async { await self.client.close() }
 
     /// Makes a channel.
     ///
@@ -185,8 +191,7 @@ package final class APNsChannels: Sendable {
         body: JSONValue? = nil,
         expecting status: HTTPResponseStatus
     ) async throws(Fault) -> (headers: HTTPHeaders, body: Body?) {
-        var request = HTTPClientRequest(url: self.address + path)
-        request.method = method
+        var request = OutgoingRequest(method, self.address + path, longestAnswer: Self.maximumAnswer)
         if let token = self.token {
             do { request.headers.add(name: "authorization", value: "bearer \(try token.token().text)") } catch {
                 throw Fault(kind: .refused, description: "the provider token cannot be signed")
@@ -195,63 +200,51 @@ package final class APNsChannels: Sendable {
         if let channel { request.headers.add(name: "apns-channel-id", value: channel.text) }
         if let body {
             request.headers.add(name: "content-type", value: "application/json")
-            request.body = .bytes(ByteBuffer(bytes: body.bytes))
+            request.body = ByteBuffer(bytes: body.bytes)
         }
-        let deadline = ContinuousClock.now.advanced(by: self.timeout)
-        let answer: HTTPClientResponse
-        do { answer = try await self.client.execute(request, timeout: .milliseconds(self.timeout.milliseconds)) } catch
-        {
-            throw self.unanswered(error, isLost: method == .POST && !RequestFailure.isBeforeSending(error))
+        let answer: OutgoingAnswer
+        do throws(NoAnswer) {
+            answer = try await self.client.exchange(request, by: .now + self.timeout, with: self.peer)
+        } catch {
+            throw self.unanswered("\(error)", isLost: method == .POST && !error.isBeforeSending)
         }
+        // What became of a creation or deletion is known by the head; the other calls are repeated.
+        let isKnown = method == .POST || answer.status == 204
         let bytes: ByteBuffer
-        do { bytes = try await Self.body(of: answer, until: deadline) } catch {
-            // What became of a creation is known by the head; the other calls are repeated.
-            guard method == .POST || answer.status == .noContent else { throw self.unanswered(error, isLost: false) }
-            bytes = ByteBuffer()
+        switch answer.body {
+        case .whole(let body): bytes = body
+        case .cut where isKnown: bytes = ByteBuffer()
+        case .tooLong where isKnown: bytes = ByteBuffer()
+        case .cut(let reason): throw self.unanswered("the answer's body \(reason)", isLost: false)
+        case .tooLong: throw self.unanswered("the answer is too long", isLost: false)
         }
         // Some answers have no body.
         let read = try? JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
-        guard answer.status == status else { throw self.refusal(answer, read?.reason, of: method) }
+        guard answer.status == Int(status.code) else { throw self.refusal(answer, read?.reason, of: method) }
         return (answer.headers, read)
     }
 
-    /// Reads the body: the client's own deadline ends with the head.
-    private static func body(
-        of answer: HTTPClientResponse,
-        until deadline: ContinuousClock.Instant
-    ) async throws -> ByteBuffer {
-        try await withThrowingTaskGroup(of: ByteBuffer.self) { group in
-            group.addTask { try await answer.body.collect(upTo: Self.maximumAnswer) }
-            group.addTask {
-                try await Task.sleep(until: deadline, clock: .continuous)
-                throw HTTPClientError.deadlineExceeded
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? ByteBuffer()
-        }
-    }
-
-    private func unanswered(_ error: any Error, isLost: Bool) -> Fault {
+    private func unanswered(_ reason: String, isLost: Bool) -> Fault {
         Fault(
             kind: isLost ? .unknown : .unavailable(after: nil),
-            description: "\(self.host): \(ForeignText.word("\(error)"))\(isLost ? "; \(Self.mayBeMade)" : "")"
+            description: "\(self.host): \(reason)\(isLost ? "; \(Self.mayBeMade)" : "")"
         )
     }
 
-    private func refusal(_ answer: HTTPClientResponse, _ word: String?, of method: HTTPMethod) -> Fault {
+    private func refusal(_ answer: OutgoingAnswer, _ word: String?, of method: HTTPMethod) -> Fault {
         let reason = word.map(ForeignText.word) ?? "without a reason"
         let request = answer.headers.first(name: "apns-request-id").map { "; request \(ForeignText.word($0))" } ?? ""
         let kind = Self.kind(of: answer, reason, method)
         let advice = kind == .unknown ? "; \(Self.mayBeMade)" : APNsAnswers.advice(on: reason).map { ": \($0)" } ?? ""
         return Fault(
             kind: kind,
-            description: "\(self.host) answered \(answer.status.code) \(reason)\(advice)\(request)"
+            description: "\(self.host) answered \(answer.status) \(reason)\(advice)\(request)"
         )
     }
 
-    private static func kind(of answer: HTTPClientResponse, _ reason: String, _ method: HTTPMethod) -> Fault.Kind {
+    private static func kind(of answer: OutgoingAnswer, _ reason: String, _ method: HTTPMethod) -> Fault.Kind {
         let wait = answer.headers.first(name: "retry-after").flatMap { RetryAfter.parse($0) }
-        return switch answer.status.code {
+        return switch answer.status {
         case 429, 503: .unavailable(after: wait)
         case 200..<300 where method == .POST: .unknown
         case 500...: method == .POST ? .unknown : .unavailable(after: wait)

@@ -53,7 +53,7 @@ final class APNsSender: PushSender {
         return results
     }
 
-    func close() async { await self.client.close() }
+    func close(by deadline: ContinuousClock.Instant) async { await self.client.close(by: deadline) }
 
     /// Sends the devices of the round.
     private func send(_ batch: PushRequest, _ token: APNsProviderToken.Token?, _ round: inout SendRound) async {

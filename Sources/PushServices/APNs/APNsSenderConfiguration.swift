@@ -1,4 +1,5 @@
 import HTTP2Engine
+import OutgoingHTTP
 import PushModel
 
 extension AppSpec.APNs: SenderConfiguration {
@@ -33,7 +34,8 @@ extension AppSpec.APNs: SenderConfiguration {
                 streams: 1000,
                 identity: certificate?.identity,
                 setting: "apns.trust_file",
-                metrics
+                metrics,
+                .apns
             ),
             token: token,
             authority: endpoint.authority,

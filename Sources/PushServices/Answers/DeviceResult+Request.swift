@@ -1,12 +1,11 @@
 import OutgoingHTTP
 
 extension DeviceResult {
-    /// The result of a request of async-http-client that failed: one that was never sent is not one without an answer.
-    init(ofRequest error: any Error) {
-        let text = ForeignText.word("\(error)")
+    /// The result of a request without an answer: one that was never sent is not one that may have been taken.
+    init(_ fault: NoAnswer) {
         self =
-            RequestFailure.isBeforeSending(error)
-            ? .retry(after: nil, scope: .sender, counts: false, reason: "no connection: \(text)", status: nil)
-            : .unanswered(reason: text)
+            fault.isBeforeSending
+            ? .retry(after: nil, scope: .sender, counts: false, reason: "no connection: \(fault)", status: nil)
+            : .unanswered(reason: fault.description)
     }
 }

@@ -29,11 +29,10 @@ actor AccessTokens {
 
     /// A token with less time left is replaced; for a short-lived one, a tenth of its life.
     private static let earliness = Duration.seconds(300)
-    /// How long a fetch may take.
-    private static let timeout = Duration.seconds(10)
     /// After a failed fetch the next is not tried before this.
     private static let pause = Duration.seconds(5)
 
+    private let timeout: Duration
     private let fetch: Fetch
     private var current: (text: String, refresh: ContinuousClock.Instant)?
     private var failed: (fault: TokenFault, until: ContinuousClock.Instant)?
@@ -41,7 +40,13 @@ actor AccessTokens {
     private var waiters: [Int: CheckedContinuation<Result<String, TokenFault>, Never>] = [:]
     private var nextWaiter = 0
 
-    init(fetch: @escaping Fetch) { self.fetch = fetch }
+    /// - Parameters:
+    ///   - timeout: How long a fetch may take.
+    ///   - fetch: Fetches a token.
+    init(timeout: Duration = .seconds(10), fetch: @escaping Fetch) {
+        self.timeout = timeout
+        self.fetch = fetch
+    }
 
     /// The token to use now.
     ///
@@ -56,7 +61,7 @@ actor AccessTokens {
         if let failed = self.failed, now < failed.until { throw failed.fault }
         if self.isFetching { return try await self.wait(until: deadline).get() }
         self.isFetching = true
-        let result = await self.fetched(by: min(deadline, now + AccessTokens.timeout))
+        let result = await self.fetched(by: min(deadline, now + self.timeout))
         self.isFetching = false
         self.finish(result)
         return try result.get()

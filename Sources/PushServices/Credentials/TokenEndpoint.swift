@@ -1,4 +1,3 @@
-import AsyncHTTPClient
 import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
@@ -19,7 +18,8 @@ struct TokenEndpoint: Sendable {
     private static let longestLifetime: Int64 = 30 * 24 * 3600
 
     let url: String
-    let client: HTTPClient
+    let client: OutgoingClient
+    let peer: Peer
 
     private struct Grant: Decodable {
         let accessToken: String
@@ -50,26 +50,30 @@ struct TokenEndpoint: Sendable {
 
     /// Asks for a token.
     func token(form: [(String, String)], deadline: ContinuousClock.Instant) async throws(TokenFault) -> AccessToken {
-        var request = HTTPClientRequest(url: self.url)
-        request.method = .POST
-        request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
-        request.headers.add(name: "Accept", value: "application/json")
         let text = form.map { "\(PercentCoding.encode($0.0))=\(PercentCoding.encode($0.1))" }.joined(separator: "&")
-        request.body = .bytes(ByteBuffer(string: text))
-        let status: Int
-        let retryAfter: Duration?
-        let body: ByteBuffer
-        do {
-            let limit = NIODeadline.now() + .milliseconds(max(1, (deadline - .now).milliseconds))
-            let response = try await self.client.execute(request, deadline: limit)
-            status = Int(response.status.code)
-            retryAfter = response.headers.first(name: "retry-after").flatMap { RetryAfter.parse($0) }
-            body = try await response.body.collect(upTo: TokenEndpoint.maximumAnswer)
+        let request = OutgoingRequest(
+            .POST,
+            self.url,
+            headers: ["Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"],
+            body: ByteBuffer(string: text),
+            longestAnswer: TokenEndpoint.maximumAnswer
+        )
+        let answer: OutgoingAnswer
+        do throws(NoAnswer) {
+            answer = try await self.client.exchange(request, by: deadline, with: self.peer)
         } catch {
-            // The error names the fault and never the request.
-            throw .later(after: nil, reason: "token service: \(ForeignText.word("\(error)"))", status: nil)
+            // The fault never names the request.
+            throw .later(after: nil, reason: "token service: \(error)", status: nil)
         }
-        return try TokenEndpoint.read(status: status, body: Data(buffer: body), retryAfter: retryAfter)
+        let body: ByteBuffer
+        switch answer.body {
+        case .whole(let bytes): body = bytes
+        // Without the word in it a refusal is not known from a trouble that passes.
+        case .cut(let reason): throw .later(after: nil, reason: "token service: its answer \(reason)", status: nil)
+        case .tooLong: throw .later(after: nil, reason: "token service: its answer is too long", status: nil)
+        }
+        let retryAfter = answer.headers.first(name: "retry-after").flatMap { RetryAfter.parse($0) }
+        return try TokenEndpoint.read(status: answer.status, body: Data(buffer: body), retryAfter: retryAfter)
     }
 
     /// Reads the token service's answer.

@@ -1,5 +1,5 @@
-import AsyncHTTPClient
 import HTTP2Engine
+import OutgoingHTTP
 import Payloads
 import PushModel
 
@@ -11,7 +11,7 @@ final class FCMSender: PushSender {
     static let maximumStreams = 100
 
     private let client: HTTP2Client
-    private let tokenClient: HTTPClient
+    private let tokenClient: OutgoingClient
     private let tokens: AccessTokens
     private let authority: String
     private let projectID: String
@@ -20,10 +20,11 @@ final class FCMSender: PushSender {
 
     init(
         client: HTTP2Client,
-        tokenClient: HTTPClient,
+        tokenClient: OutgoingClient,
         account: ServiceAccount,
         authority: String,
         requestTimeout: Duration,
+        tokenPeer: Peer,
         metrics: SenderMetrics
     ) {
         self.client = client
@@ -32,8 +33,8 @@ final class FCMSender: PushSender {
         self.projectID = account.projectID
         self.requestTimeout = requestTimeout
         self.metrics = metrics
-        let endpoint = TokenEndpoint(url: account.tokenURL, client: tokenClient)
-        self.tokens = AccessTokens { deadline throws(TokenFault) in
+        let endpoint = TokenEndpoint(url: account.tokenURL, client: tokenClient, peer: tokenPeer)
+        self.tokens = AccessTokens(timeout: requestTimeout) { deadline throws(TokenFault) in
             try await endpoint.token(form: account.form(), deadline: deadline)
         }
     }
@@ -58,10 +59,12 @@ final class FCMSender: PushSender {
     }
 
     private func send(_ batch: PushRequest, _ bodies: [FCMBody?], _ round: inout SendRound) async {
+        guard !batch.isStopped() else { return }
         do throws(TokenFault) {
             let token = try await self.tokens.token(deadline: batch.deadline)
             await self.send(batch, bodies, token, &round)
             guard round.wants(.credential) else { return }
+            guard !batch.isStopped() else { return round.repeatWhere(.credential) }
             let fresh = try await self.tokens.token(replacing: token, deadline: batch.deadline)
             round.repeatWhere(.credential)
             await self.send(batch, bodies, fresh, &round)
@@ -70,10 +73,9 @@ final class FCMSender: PushSender {
         }
     }
 
-    func close() async {
-        await self.client.close()
-        // Fails only when it was closed before.
-        try? await self.tokenClient.shutdown()
+    func close(by deadline: ContinuousClock.Instant) async {
+        await self.client.close(by: deadline)
+        await self.tokenClient.close()
     }
 
     /// Sends the devices of the round.

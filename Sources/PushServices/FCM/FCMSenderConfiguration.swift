@@ -1,3 +1,4 @@
+import OutgoingHTTP
 import PushModel
 
 extension AppSpec.FCM: SenderConfiguration {
@@ -13,12 +14,14 @@ extension AppSpec.FCM: SenderConfiguration {
                 trust?.path,
                 streams: FCMSender.maximumStreams,
                 setting: "fcm.trust_file",
-                metrics
+                metrics,
+                .fcm
             ),
             tokenClient: parts.httpClient(trust?.path),
             account: account,
             authority: endpoint.authority,
             requestTimeout: parts.settings.requestTimeout,
+            tokenPeer: parts.peer(.token),
             metrics: metrics
         )
         return (sender, [file] + [trust].compactMap { $0 })

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import OutgoingHTTP
 
 /// Counts the sends that use a client, so that it is not shut down under them.
 final class SendsInProgress: Sendable {
@@ -28,8 +29,12 @@ final class SendsInProgress: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Lets no new send begin, and returns when those in progress have ended.
-    func close() async {
+    /// Lets no new send begin, and returns when those in progress have ended, or at the deadline.
+    func close(by deadline: ContinuousClock.Instant) async {
+        await DeadlineWatch.shared.run(until: deadline, grace: .zero) { await self.idle() }
+    }
+
+    private func idle() async {
         await withCheckedContinuation { continuation in
             let isIdle = self.state.withLockedValue { state in
                 state.isClosed = true

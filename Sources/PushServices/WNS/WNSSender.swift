@@ -1,7 +1,7 @@
-import AsyncHTTPClient
 import Logging
 import NIOCore
 import NIOHTTP1
+import OutgoingHTTP
 import Payloads
 import PushModel
 
@@ -14,25 +14,27 @@ final class WNSSender: PushSender {
     private static let maximumAnswer = 16 * 1024
 
     private let spec: AppSpec.WNS
-    private let client: HTTPClient
+    private let client: OutgoingClient
+    private let peer: Peer
     private let tokens: AccessTokens
     private let connections: Int
     private let requestTimeout: Duration
     private let metrics: SenderMetrics
     private let inProgress = SendsInProgress()
 
-    init(spec: AppSpec.WNS, secret: String, client: HTTPClient, settings: SenderSettings, metrics: SenderMetrics) {
+    init(spec: AppSpec.WNS, secret: String, client: OutgoingClient, parts: SenderParts, metrics: SenderMetrics) {
         self.spec = spec
         self.client = client
-        self.connections = settings.http1Connections
-        self.requestTimeout = settings.requestTimeout
+        self.peer = parts.peer(.wns)
+        self.connections = parts.settings.http1Connections
+        self.requestTimeout = parts.settings.requestTimeout
         self.metrics = metrics
-        let endpoint = TokenEndpoint(url: spec.tokenURL, client: client)
+        let endpoint = TokenEndpoint(url: spec.tokenURL, client: client, peer: parts.peer(.token))
         let form = [
             ("grant_type", "client_credentials"), ("client_id", spec.clientID), ("client_secret", secret),
             ("scope", spec.scope),
         ]
-        self.tokens = AccessTokens { deadline throws(TokenFault) in
+        self.tokens = AccessTokens(timeout: self.requestTimeout) { deadline throws(TokenFault) in
             try await endpoint.token(form: form, deadline: deadline)
         }
     }
@@ -40,15 +42,18 @@ final class WNSSender: PushSender {
     func send(_ batch: PushRequest) async -> [DeviceResult] {
         let start = ContinuousClock.now
         var round = SendRound(batch)
-        guard self.inProgress.begin() else { return round.results() }
+        guard !batch.isStopped(), self.inProgress.begin() else { return round.results() }
         defer { self.inProgress.end() }
         do throws(TokenFault) {
             let token = try await self.tokens.token(deadline: batch.deadline)
             await self.send(batch, token, &round)
             if round.wants(.credential) {
-                let fresh = try await self.tokens.token(replacing: token, deadline: batch.deadline)
+                // Of a send that was stopped nothing more is begun: a later attempt has the fresh token.
+                let fresh =
+                    batch.isStopped()
+                    ? nil : try await self.tokens.token(replacing: token, deadline: batch.deadline)
                 round.repeatWhere(.credential)
-                await self.send(batch, fresh, &round)
+                if let fresh { await self.send(batch, fresh, &round) }
             }
         } catch {
             round.endAll(error.result)
@@ -58,10 +63,9 @@ final class WNSSender: PushSender {
         return results
     }
 
-    func close() async {
-        await self.inProgress.close()
-        // Fails only when it was closed before.
-        try? await self.client.shutdown()
+    func close(by deadline: ContinuousClock.Instant) async {
+        await self.inProgress.close(by: deadline)
+        await self.client.close()
     }
 
     /// Sends the devices of the round, a limited number at a time.
@@ -95,20 +99,21 @@ final class WNSSender: PushSender {
         _ timeout: Duration
     ) async -> RequestResult {
         guard let channel = self.channel(handle) else { return .other(Self.forged) }
-        var request = HTTPClientRequest(url: channel.text)
-        request.method = .POST
-        request.headers = headers
-        request.body = .bytes(body)
+        let request = OutgoingRequest(
+            .POST,
+            channel.text,
+            headers: headers,
+            body: body,
+            longestAnswer: WNSSender.maximumAnswer
+        )
         let start = ContinuousClock.now
-        do {
-            let response = try await self.client.execute(request, timeout: .milliseconds(timeout.milliseconds))
-            let answer = WNSAnswers.answer(status: Int(response.status.code)) { response.headers.first(name: $0) }
-            // Read to its end so that the connection can be reused; a failure here does not change the status.
-            _ = try? await response.body.collect(upTo: WNSSender.maximumAnswer)
+        do throws(NoAnswer) {
+            // The body is read so that the connection can be reused; whatever becomes of it, the head says it all.
+            let response = try await self.client.exchange(request, by: start + timeout, with: self.peer)
             if self.metrics.isNextTimed() { self.metrics.answered(after: .now - start) }
-            return .answer(answer)
+            return .answer(WNSAnswers.answer(status: response.status) { response.headers.first(name: $0) })
         } catch {
-            return .other(DeviceResult(ofRequest: error))
+            return .other(DeviceResult(error))
         }
     }
 

@@ -16,7 +16,7 @@ extension AppSpec.WNS: SenderConfiguration {
             spec: self,
             secret: secret,
             client: parts.httpClient(trust?.path),
-            settings: parts.settings,
+            parts: parts,
             metrics: SenderMetrics(pns: .wns)
         )
         return (sender, [file] + [trust].compactMap { $0 })

@@ -13,15 +13,17 @@ struct HostAddresses: Sendable {
     /// Networks that are no part of the internet and allowed all the same.
     let declared: [IPNetwork]
     /// The addresses of a name, in the order of preference.
-    let resolve: @Sendable (String) async -> [String]
+    let resolve: @Sendable (String, _ deadline: ContinuousClock.Instant) async -> [String]
 
     /// The addresses of a host that may be connected to.
     ///
-    /// - Parameter host: A name or an address.
+    /// - Parameters:
+    ///   - host: A name or an address.
+    ///   - deadline: Until when a name may be looked up.
     /// - Returns: At least one.
     /// - Throws: ``Fault``.
-    func allowed(of host: String) async throws(Fault) -> [String] {
-        let found = await IPAddress(host) == nil ? self.resolve(host) : [host]
+    func allowed(of host: String, by deadline: ContinuousClock.Instant) async throws(Fault) -> [String] {
+        let found = await IPAddress(host) == nil ? self.resolve(host, deadline) : [host]
         guard !found.isEmpty else { throw .unknown }
         let allowed = found.filter { text in
             guard let address = IPAddress(text) else { return false }

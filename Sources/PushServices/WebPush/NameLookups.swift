@@ -44,19 +44,19 @@ actor NameLookups {
     }
 
     /// The addresses of a name; none where the system knows none, does not answer in time, or is asked for too many.
-    func addresses(of host: String) async -> [String] {
+    func addresses(of host: String, by deadline: ContinuousClock.Instant) async -> [String] {
         if self.running[host] == nil {
             guard self.running.count < self.maximumNames else { return [] }
             self.running[host] = [:]
             self.start(host)
         }
         self.numbers += 1
-        let (number, patience) = (self.numbers, self.patience)
-        let end = Task {
-            try await Task.sleep(for: patience)
+        let (number, end) = (self.numbers, min(deadline, .now + self.patience))
+        let watch = Task {
+            try await Task.sleep(until: end, clock: .continuous)
             self.running[host]?.removeValue(forKey: number)?.resume(returning: [])
         }
-        defer { end.cancel() }
+        defer { watch.cancel() }
         return await withCheckedContinuation { self.running[host, default: [:]][number] = $0 }
     }
 

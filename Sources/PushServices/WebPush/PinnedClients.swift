@@ -1,6 +1,4 @@
-import AsyncHTTPClient
-import NIOCore
-import NIOSSL
+import OutgoingHTTP
 import PushModel
 
 /// HTTP clients for hosts that devices chose, each bound to an address of its host that was checked.
@@ -11,19 +9,18 @@ actor PinnedClients {
     /// A client that reaches one host at one address.
     final class Client: Sendable {
         let address: String
-        let http: HTTPClient
+        let http: OutgoingClient
         let inProgress = SendsInProgress()
 
-        fileprivate init(_ http: HTTPClient, at address: String) {
+        fileprivate init(_ http: OutgoingClient, at address: String) {
             self.http = http
             self.address = address
         }
 
-        /// Lets requests in progress end.
-        fileprivate func close() async {
-            await self.inProgress.close()
-            // Fails only when it was closed before.
-            try? await self.http.shutdown()
+        /// Lets requests in progress end until a deadline.
+        fileprivate func close(by deadline: ContinuousClock.Instant) async {
+            await self.inProgress.close(by: deadline)
+            await self.http.close()
         }
     }
 
@@ -37,30 +34,40 @@ actor PinnedClients {
 
     /// How long an address stands before the name is looked up again.
     private static let life = Duration.seconds(60)
+    /// No send is longer under way.
+    private static let longestSend = Duration.seconds(60)
     /// Devices choose hosts, so there is an end to them: beyond, the one goes that was used least recently.
     static let maximumHosts = 64
 
     private let addresses: HostAddresses
-    private let make: @Sendable (_ host: String, _ address: String) -> HTTPClient
+    private let make: @Sendable (_ host: String, _ address: String) -> OutgoingClient
     private var entries: [String: Entry] = [:]
-    private var retiring: [ObjectIdentifier: Task<Void, Never>] = [:]
+    /// Those whose last requests are under way.
+    private var retiring: [ObjectIdentifier: Client] = [:]
     private var isClosed = false
 
-    init(_ addresses: HostAddresses, make: @escaping @Sendable (_ host: String, _ address: String) -> HTTPClient) {
+    init(_ addresses: HostAddresses, make: @escaping @Sendable (_ host: String, _ address: String) -> OutgoingClient) {
         self.addresses = addresses
         self.make = make
     }
 
     /// The client for a host; ``SendsInProgress/end()`` of its sends must follow.
     ///
+    /// - Parameters:
+    ///   - host: The host.
+    ///   - deadline: Until when its name may be looked up.
+    /// - Returns: The client.
     /// - Throws: ``HostAddresses/Fault``.
-    func client(for host: String) async throws(HostAddresses.Fault) -> Client {
+    func client(
+        for host: String,
+        by deadline: ContinuousClock.Instant
+    ) async throws(HostAddresses.Fault) -> Client {
         let now = ContinuousClock.now
         if let entry = self.entries[host], now - entry.checked < Self.life, entry.client.inProgress.begin() {
             self.entries[host]?.used = now
             return entry.client
         }
-        let allowed = try await self.addresses.allowed(of: host)
+        let allowed = try await self.addresses.allowed(of: host, by: deadline)
         guard !self.isClosed else { throw .unknown }
         // Another's that waited for the same lookup, too.
         if let entry = self.entries[host], allowed.contains(entry.client.address), entry.client.inProgress.begin() {
@@ -97,16 +104,19 @@ actor PinnedClients {
 
     private func retire(_ host: String) {
         guard let client = self.entries.removeValue(forKey: host)?.client else { return }
-        self.retiring[ObjectIdentifier(client)] = Task {
-            await client.close()
+        self.retiring[ObjectIdentifier(client)] = client
+        Task {
+            await client.close(by: .now + Self.longestSend)
             self.retiring[ObjectIdentifier(client)] = nil
         }
     }
 
-    /// Ends all, when the requests in progress have ended.
-    func close() async {
+    /// Ends all, when the requests in progress have ended, or at the deadline.
+    func close(by deadline: ContinuousClock.Instant) async {
         self.isClosed = true
         for host in Array(self.entries.keys) { self.retire(host) }
-        for task in Array(self.retiring.values) { await task.value }
+        await withDiscardingTaskGroup { group in
+            for client in self.retiring.values { group.addTask { await client.close(by: deadline) } }
+        }
     }
 }

@@ -23,6 +23,9 @@ enum WebPushAnswers {
 
     private static let table = AnswerTable(rules)
 
+    /// Whether what an answer means stands in its body: whose key it is that is refused.
+    static func dependsOnBody(_ status: Int) -> Bool { (400...403).contains(status) }
+
     /// How the services of Apple, Mozilla and Google say that the key is another.
     private static let foreignKeyWords = [
         "vapidpkhashmismatch", "key mismatch", "do not correspond to the credentials",
@@ -40,7 +43,7 @@ enum WebPushAnswers {
     /// - Returns: The classified answer.
     static func answer(status: Int, retryAfter: String?, body: String) -> Answer {
         let isForeign =
-            (400...403).contains(status) && self.foreignKeyWords.contains { body.lowercased().contains($0) }
+            self.dependsOnBody(status) && self.foreignKeyWords.contains { body.lowercased().contains($0) }
         var answer = self.table.answer(status: status, reason: isForeign ? self.foreignKey : nil)
         switch answer {
         case .wait: answer = .waitDevice

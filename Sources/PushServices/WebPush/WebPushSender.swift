@@ -1,4 +1,3 @@
-import AsyncHTTPClient
 import Crypto
 import Logging
 import NIOCore
@@ -19,6 +18,7 @@ final class WebPushSender: PushSender {
     private let connectTo: ConnectTo
     private let clients: PinnedClients
     private let requestTimeout: Duration
+    private let peer: Peer
     private let metrics: SenderMetrics
     private let inProgress = SendsInProgress()
 
@@ -28,6 +28,7 @@ final class WebPushSender: PushSender {
         connectTo: ConnectTo,
         clients: PinnedClients,
         requestTimeout: Duration,
+        peer: Peer,
         metrics: SenderMetrics
     ) {
         self.tokens = tokens
@@ -35,6 +36,7 @@ final class WebPushSender: PushSender {
         self.connectTo = connectTo
         self.clients = clients
         self.requestTimeout = requestTimeout
+        self.peer = peer
         self.metrics = metrics
     }
 
@@ -57,9 +59,9 @@ final class WebPushSender: PushSender {
         return results
     }
 
-    func close() async {
-        await self.inProgress.close()
-        await self.clients.close()
+    func close(by deadline: ContinuousClock.Instant) async {
+        await self.inProgress.close(by: deadline)
+        await self.clients.close(by: deadline)
     }
 
     /// Sends the devices of the round, a limited number at a time.
@@ -68,7 +70,9 @@ final class WebPushSender: PushSender {
         let headers = batch.headers.web()
         await round.request(batch, width: Self.width, within: window) { device in
             let handle = batch.devices.handles.handle(at: device)
-            return await self.deliver(handle, headers, batch.body(of: device), window.requestTimeout)
+            // From before the name is looked up until the last byte, a repetition included.
+            let deadline = ContinuousClock.now + window.requestTimeout
+            return await self.deliver(handle, headers, batch.body(of: device), deadline, batch.isStopped)
         }
     }
 
@@ -100,14 +104,15 @@ final class WebPushSender: PushSender {
         _ handle: Handle,
         _ headers: [NativePayload.Header],
         _ body: [UInt8],
-        _ timeout: Duration
+        _ deadline: ContinuousClock.Instant,
+        _ isStopped: @Sendable () -> Bool
     ) async -> RequestResult {
         guard let subscription = self.subscription(handle),
             let encrypted = try? WebPushEncryption.encrypt(body, for: subscription)
         else { return .other(Self.forged) }
         let client: PinnedClients.Client
         do throws(HostAddresses.Fault) {
-            client = try await self.clients.client(for: subscription.endpoint.host)
+            client = try await self.clients.client(for: subscription.endpoint.host, by: deadline)
         } catch {
             return .other(error == .notPublic ? Self.notPublic : Self.unknownHost)
         }
@@ -116,45 +121,52 @@ final class WebPushSender: PushSender {
         let request = self.request(subscription.endpoint, headers, encrypted)
         do {
             let token = try self.tokens.token(for: origin)
-            let answer = try await self.answer(to: request, token, client.http, timeout)
-            guard answer.answer == .credential, let fresh = try self.tokens.token(replacing: token, for: origin)
-            else { return .answer(Self.ofDevice(answer)) }
-            return .answer(Self.ofDevice(try await self.answer(to: request, fresh, client.http, timeout)))
-        } catch is CryptoKitError {
-            return .other(.misconfigured(reason: "the token cannot be signed", status: nil))
+            let answer = try await self.answer(to: request, token, client.http, deadline)
+            guard case .answer(let refused) = answer, refused.answer == .credential, !isStopped(),
+                let fresh = try self.tokens.token(replacing: token, for: origin)
+            else { return Self.ofDevice(answer) }
+            return Self.ofDevice(try await self.answer(to: request, fresh, client.http, deadline))
+        } catch let fault as NoAnswer {
+            // Where a connection was lost or nothing was heard, another address does no harm.
+            await self.clients.failed(client, of: subscription.endpoint.host)
+            return .other(DeviceResult(fault))
         } catch {
-            // Also a network that is not reachable. Where a connection was lost instead, another address does no harm.
-            if RequestFailure.isBeforeSending(error) || error is IOError {
-                await self.clients.failed(client, of: subscription.endpoint.host)
-            }
-            return .other(DeviceResult(ofRequest: error))
+            return .other(.misconfigured(reason: "the token cannot be signed", status: nil))
         }
     }
 
     /// Who chose the address can choose one that refuses every token: that is this device's affair, and must not stop the others.
-    private static func ofDevice(_ answer: Answer) -> Answer {
-        var answer = answer
-        if answer.answer == .credential { answer.answer = .waitDevice }
-        return answer
+    private static func ofDevice(_ result: RequestResult) -> RequestResult {
+        guard case .answer(var answer) = result, answer.answer == .credential else { return result }
+        answer.answer = .waitDevice
+        return .answer(answer)
     }
 
+    /// - Throws: ``NoAnswer``.
     private func answer(
-        to request: HTTPClientRequest,
+        to request: OutgoingRequest,
         _ token: VAPIDTokens.Token,
-        _ client: HTTPClient,
-        _ timeout: Duration
-    ) async throws -> Answer {
+        _ client: OutgoingClient,
+        _ deadline: ContinuousClock.Instant
+    ) async throws(NoAnswer) -> RequestResult {
         var request = request
         request.headers.replaceOrAdd(name: "Authorization", value: token.authorization)
         let start = ContinuousClock.now
-        let response = try await client.execute(request, timeout: .milliseconds(timeout.milliseconds))
-        // Read to its end so that the connection can be reused; a failure here does not change the status.
-        let body = try? await response.body.collect(upTo: Self.maximumAnswer)
+        let answer = try await client.exchange(request, by: deadline, with: self.peer)
         if self.metrics.isNextTimed() { self.metrics.answered(after: .now - start) }
-        return WebPushAnswers.answer(
-            status: Int(response.status.code),
-            retryAfter: response.headers.first(name: "Retry-After"),
-            body: body.map { String(buffer: $0) } ?? ""
+        var body = ""
+        switch answer.body {
+        case .whole(let bytes): body = String(buffer: bytes)
+        case .cut(let reason) where WebPushAnswers.dependsOnBody(answer.status):
+            return .other(.unanswered(reason: "the body of the answer \(answer.status) \(reason)"))
+        case .cut, .tooLong: break
+        }
+        return .answer(
+            WebPushAnswers.answer(
+                status: answer.status,
+                retryAfter: answer.headers.first(name: "Retry-After"),
+                body: body
+            )
         )
     }
 
@@ -162,21 +174,24 @@ final class WebPushSender: PushSender {
         _ endpoint: WebPushEndpoint,
         _ headers: [NativePayload.Header],
         _ body: [UInt8]
-    ) -> HTTPClientRequest {
+    ) -> OutgoingRequest {
         var url = endpoint.url
         if let place = self.connectTo[endpoint.host] {
             // The host stays, for its certificate; the client's address is the place's.
             url = "https://\(endpoint.host):\(place.port)" + url.dropFirst(endpoint.origin.count)
         }
-        var request = HTTPClientRequest(url: url)
-        request.method = .POST
+        var request = OutgoingRequest(
+            .POST,
+            url,
+            body: ByteBuffer(bytes: body),
+            longestAnswer: Self.maximumAnswer
+        )
         for header in headers { request.headers.add(name: header.name, value: header.value) }
         // WNS keeps messages by default, and takes that for a contradiction to a TTL of 0.
         if endpoint.host.hasSuffix(".notify.windows.com") {
             let isKept = request.headers.first(name: "TTL") != "0"
             request.headers.add(name: "X-WNS-Cache-Policy", value: isKept ? "cache" : "no-cache")
         }
-        request.body = .bytes(ByteBuffer(bytes: body))
         return request
     }
 }

@@ -1,3 +1,4 @@
+import OutgoingHTTP
 import PushModel
 
 extension AppSpec.WebPush: SenderConfiguration {
@@ -16,7 +17,7 @@ extension AppSpec.WebPush: SenderConfiguration {
         let path = trust?.path
         let addresses = HostAddresses(declared: self.privateNetworks.compactMap { IPNetwork($0) }) {
             if let place = connectTo[$0] { return [place.address] }
-            return await NameLookups.system.addresses(of: $0)
+            return await NameLookups.system.addresses(of: $0, by: $1)
         }
         let clients = PinnedClients(addresses) { parts.httpClient(path, addresses: [$0: $1]) }
         let sender = WebPushSender(
@@ -25,6 +26,7 @@ extension AppSpec.WebPush: SenderConfiguration {
             connectTo: connectTo,
             clients: clients,
             requestTimeout: parts.settings.requestTimeout,
+            peer: parts.peer(.web),
             metrics: SenderMetrics(pns: .web)
         )
         return (sender, [file] + [trust].compactMap { $0 })

@@ -209,7 +209,7 @@ struct Checkup {
             case .address(let url, _): "tokens.jwks_url: \(url)"
             }
         do throws(KeySetFault) {
-            let keys = try KeySet(json: try await KeySource(place).read())
+            let keys = try KeySet(json: try await KeySource(place, logger: HostOptions.logger).read())
             guard keys.count > 0 else {
                 return .wrong(subject, "\(setting): has no key for RS256 or ES256; all tokens are refused")
             }

@@ -6,7 +6,7 @@ struct HubCheckup {
     func run(_ apps: [AppID: AppSpec]) async -> [Finding] {
         let declared = apps.compactMap { app, spec in spec.azureHub.map { (app, $0) } }.sorted { $0.0 < $1.0 }
         guard !declared.isEmpty else { return [] }
-        let hubs = AzureHubs()
+        let hubs = AzureHubs(logger: HostOptions.logger)
         var findings: [Finding] = []
         for (app, hub) in declared {
             let subject = "\(app) hub"

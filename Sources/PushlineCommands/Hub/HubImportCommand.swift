@@ -1,9 +1,9 @@
 import ArgumentParser
-import AsyncHTTPClient
 import Foundation
 import HubAzure
 import HubWire
 import NIOPosix
+import OutgoingHTTP
 import PushModel
 import PushlineClient
 
@@ -68,7 +68,13 @@ struct HubImportCommand: AsyncParsableCommand {
         configuration.trustFile = self.hubCaFile
         if let path = self.hubCaFile { _ = try InputFile.open(path, option: "--hub-ca-file") }
         let http = AzureHub.client(on: MultiThreadedEventLoopGroup.singleton, configuration: configuration)
-        let hub = AzureHub(connection, name: self.name, client: http, configuration: configuration)
+        let hub = AzureHub(
+            connection,
+            name: self.name,
+            client: http,
+            configuration: configuration,
+            logger: HostOptions.logger
+        )
         var copy = HubImport(
             hub: { continuation throws(AzureHubError) in try await hub.registrations(continuation: continuation) },
             client: client,
@@ -80,7 +86,7 @@ struct HubImportCommand: AsyncParsableCommand {
             if self.newOnly { try await copy.learnKnown() }
             outcome = .success(try await copy.run())
         } catch { outcome = .failure(error) }
-        try await http.shutdown()
+        await http.close()
         try self.show(outcome, file)
     }
 

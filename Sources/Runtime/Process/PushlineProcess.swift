@@ -44,7 +44,7 @@ struct PushlineProcess {
         let configured = ConfiguredStore(self.configuration)
         let store = try await configured.open(logger: logger)
         let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
-        let azureHubs = AzureHubs()
+        let azureHubs = AzureHubs(logger: logger)
         let parts = Parts(
             store: store,
             broker: broker,
@@ -86,7 +86,7 @@ struct PushlineProcess {
                 + (try await APIServer(configuration: self.configuration, parts: parts).services())
         case .hub: try HubProcess(configuration: self.configuration, parts: parts).services()
         case .registerWorker:
-            self.registration(parts, channels: APNsChannelClients())
+            self.registration(parts, channels: APNsChannelClients(logger: parts.logger))
         case .sendWorker:
             [
                 self.admin(parts, port: self.configuration.workers.sendPort, key: "send_port"),
