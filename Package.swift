@@ -228,14 +228,16 @@ let package = Package(
         .target(
             name: "Installation",
             dependencies: [
-                "BrokerRabbitMQ", "StoreSQLite", "Store", "Broker", "PushModel", configuration, lifecycle, logging,
+                "BrokerRabbitMQ", "StoreSQLite", "StoreKit", "Store", "Broker", "PushModel", configuration, lifecycle,
+                logging,
                 nioConcurrency, nioCore, yams,
             ]
         ),
         .target(
             name: "PushlineCommands",
             dependencies: [
-                "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
+                "PushlineClient", "PushModel", "Store", "StoreKit", "Broker", "PushServices", "Installation",
+                "Authentication",
                 "HubAzure", "HubWire", "JSONWebTokens", argumentParser, asyncHTTPClient, crypto, lifecycle, logging,
                 nioCore,
                 nioHTTP1, nioPosix, nioSSL, yams,

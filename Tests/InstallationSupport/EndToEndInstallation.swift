@@ -187,6 +187,28 @@ package actor EndToEndInstallation {
         try await self.end(of: process)
     }
 
+    /// Runs the command line tool on this host, with more environment than all are given.
+    ///
+    /// - Returns: Its exit status, and all that it printed.
+    package func runPushline(
+        _ arguments: [String],
+        environment: [String: String] = [:]
+    ) async throws -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = Bundle.main.bundleURL.appending(path: "pushline")
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(self.environment) { $1 }
+            .merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        let file = self.folder.appending(path: "pushline-\(UUID().uuidString).log")
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        (process.standardOutput, process.standardError) = (handle, handle)
+        try process.run()
+        try await self.end(of: process)
+        return (process.terminationStatus, try String(contentsOf: file, encoding: .utf8))
+    }
+
     /// Whether a program is not running, as after a crash at a point that it was given.
     package func hasEnded(_ program: String) -> Bool { self.processes[program]?.isRunning != true }
 
