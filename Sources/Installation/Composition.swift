@@ -2,6 +2,7 @@ package import Broker
 import BrokerRabbitMQ
 package import Logging
 package import ServiceLifecycle
+package import Settings
 
 /// Makes the driver of the broker that a configuration asks for: the only place that knows it, as ``ConfiguredStore`` is of the
 /// store's.

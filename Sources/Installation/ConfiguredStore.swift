@@ -1,6 +1,7 @@
 import Foundation
 package import Logging
 package import ServiceLifecycle
+package import Settings
 package import Store
 package import StoreKit
 import StoreSQLite
@@ -9,7 +10,7 @@ import StoreSQLite
 ///
 /// The only place that knows the driver.
 package struct ConfiguredStore: Sendable {
-    private let settings: PushlineConfiguration.Store
+    private let settings: StoreSettings
 
     package init(_ configuration: PushlineConfiguration) { self.settings = configuration.store }
 

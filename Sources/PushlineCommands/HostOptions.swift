@@ -3,6 +3,7 @@ import Foundation
 import Installation
 import Logging
 import PushModel
+import Settings
 import Store
 
 /// Which store of this host to work on.
@@ -42,7 +43,7 @@ struct HostOptions: ParsableArguments {
 
     /// The store that the configuration names.
     func configuredStore() async throws -> ConfiguredStore {
-        ConfiguredStore(try await PushlineConfiguration(file: self.config))
+        ConfiguredStore(try PushlineConfiguration(file: self.config))
     }
 
     /// As ``configuredStore()``, but never one that is not there.

@@ -8,6 +8,7 @@ import Store
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
+import Settings
 #endif
 
 /// A whole installation of a suite's own: RabbitMQ node, simulator, and the four programs as processes.
@@ -151,7 +152,7 @@ package actor EndToEndInstallation {
     static func openStore(_ environment: [String: String]) async throws -> any ResultStore {
         var logger = Logger(label: "test.store")
         logger.logLevel = .error
-        let configuration = try await PushlineConfiguration(file: nil, environment: environment)
+        let configuration = try PushlineConfiguration(file: nil, environment: environment)
         return try await ConfiguredStore(configuration).open(logger: logger)
     }
 

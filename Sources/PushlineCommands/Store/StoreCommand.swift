@@ -3,6 +3,7 @@ import Foundation
 import Installation
 import PushModel
 import Store
+import StoreKit
 
 /// `pushline store`.
 struct StoreCommand: AsyncParsableCommand {
@@ -25,7 +26,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         func run() async throws {
             let store = try await self.host.existingStore()
-            try await store.explaining { try await store.backUp(to: self.file, logger: HostOptions.logger) }
+            try await store.explaining { try store.backUp(to: self.file) }
             let size = try FileManager.default.attributesOfItem(atPath: self.file)[.size] as? NSNumber
             let bytes = size?.intValue ?? 0
             self.host.show(.members(["file": .string(self.file), "bytes": .integer(bytes)])) {

@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
-import StoreKit
+package import StoreKit
 
 extension SQLiteStore {
     /// Writes a consistent copy of a whole store while it is in use, whatever version its tables have; blocks the thread.

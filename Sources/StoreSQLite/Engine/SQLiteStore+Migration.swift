@@ -51,7 +51,7 @@ extension SQLiteStore {
     }
 
     /// Refuses a step that contracts while a program that needs what it takes away has the store open.
-    package static func checkOlderPrograms(before number: Int, _ configuration: Configuration) throws(StoreError) {
+    package static func checkOlderPrograms(before number: Int, _ configuration: Configuration) throws {
         guard configuration.schema.steps[number - 2].kind == .contract else { return }
         for older in 1..<number {
             let lock = Self.versionLock(older, of: configuration.path)
