@@ -1,7 +1,9 @@
 import Foundation
 package import Logging
 
-/// The configuration of a process: ports, broker, store and limits, without apps. `Config/pushline.yaml` is written from it.
+/// The configuration of a process: ports, broker, store and limits, without apps.
+///
+/// `Config/pushline.yaml` is written from it.
 package struct PushlineConfiguration: Sendable {
     package var store = StoreSettings()
     package var retention = RetentionSettings()

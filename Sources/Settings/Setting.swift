@@ -1,7 +1,8 @@
 import PushModel
 
-/// A key of the configuration: its default, what it may be, and what it means. One declaration is all there is of a key.
+/// A key of the configuration: its default, what it may be, and what it means.
 ///
+/// One declaration is all there is of a key.
 /// The key's name is the property's, in snake case; its section's is the section's: `api.body_size`. From the declaration come reading,
 /// refusals, environment variables, `Config/pushline.yaml` and the documents' table.
 @propertyWrapper
@@ -61,6 +62,8 @@ extension Setting: AnySetting {
 /// A value as it was written.
 struct SettingScalar {
     let text: String
-    /// Quoted in a YAML file. Quoted digits are text: `port: "8080"` is more likely a slip than meant.
+    /// Quoted in a YAML file.
+    ///
+    /// Quoted digits are text: `port: "8080"` is more likely a slip than meant.
     var isQuoted = false
 }

@@ -117,6 +117,7 @@ struct SettingsFile {
     /// - Parameters:
     ///   - rows: The keys that there are.
     ///   - only: The one section to look at; nil = all.
+    /// - Throws: ``ConfigurationError`` that names the place.
     func checkNames(_ rows: [SettingRow], section only: String? = nil) throws {
         for (key, value) in self.sections {
             guard let name = key.string else { throw ConfigurationError("\(self.place(key)): a key must be text") }

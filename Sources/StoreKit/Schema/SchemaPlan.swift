@@ -27,6 +27,7 @@ package struct SchemaPlan: Sendable {
     /// - Parameters:
     ///   - number: A version of this plan, from 1.
     ///   - found: What the store had before.
+    /// - Returns: What it says of its tables then.
     package func version(_ number: Int, after found: SchemaVersion) -> SchemaVersion {
         guard number > 1, self.steps[number - 2].kind == .expand else {
             return SchemaVersion(number: number, opensFrom: number)

@@ -25,7 +25,9 @@ extension SQLiteStore {
     ///
     /// The whole step is one transaction, so that a process that dies in it has done nothing. Others' writes wait for it.
     ///
-    /// - Parameter number: The version to which the step leads; nothing is done where another process has taken it.
+    /// - Parameters:
+    ///   - number: The version to which the step leads; nothing is done where another process has taken it.
+    ///   - configuration: How the store is opened.
     /// - Throws: ``StoreError``; a conflict where the step contracts and an older program has the store open.
     package static func takeStep(to number: Int, _ configuration: Configuration) throws {
         let users = try FileLock(path: configuration.path + ".users")

@@ -4,8 +4,9 @@ import PushModel
 import Store
 import StoreKit
 
-/// The tables of version 1, which ``steps`` change. No version is released yet: until then whoever changes a table changes it
-/// here, and a store that was made before is not opened.
+/// The tables of version 1, which the steps of ``plan`` change.
+///
+/// No version is released yet: until then whoever changes a table changes it here, and a store that was made before is not opened.
 ///
 /// Times named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's
 /// clock (``StoreClock``), all others of the wall clock.
@@ -55,7 +56,10 @@ enum Schema {
     ///
     /// - Parameters:
     ///   - number: The version to which it leads.
+    ///   - plan: The steps.
     ///   - found: The version that the store had.
+    ///   - database: In a transaction of the caller's.
+    /// - Throws: The database's error.
     static func take(_ number: Int, of plan: SchemaPlan, after found: SchemaVersion, in database: Database) throws {
         try database.execute(sql: plan.steps[number - 2].sql)
         try self.mark(plan.version(number, after: found), in: database)
