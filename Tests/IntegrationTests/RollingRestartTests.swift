@@ -159,7 +159,7 @@ import Testing
     @Test func programsOfTheVersionBeforeGoOnBesideAStepThatExpands() async throws {
         let installation = try #require(EndToEndInstallation.current)
         // A program that needs the step refuses the store until it is taken, in one line.
-        let early = try await installation.runPushline(["apps", "list"], environment: self.expanded)
+        let early = try await installation.runPushline(["store", "check"], environment: self.expanded)
         #expect(early.status == 1)
         #expect(early.output.contains("run pushline store migrate"))
         #expect(early.output.split(separator: "\n").count == 1)
@@ -182,7 +182,7 @@ import Testing
         }
         let step = try await installation.runPushline(["store", "migrate", "--skip-backup"], environment: contracted)
         #expect(step.status == 0, "\(step.output)")
-        let late = try await installation.runPushline(["apps", "list"], environment: self.expanded)
+        let late = try await installation.runPushline(["store", "check"], environment: self.expanded)
         #expect(late.status == 1)
         #expect(late.output.contains("made by a newer Pushline"))
         let check = try await installation.runPushline(["store", "check"], environment: contracted)
