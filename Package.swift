@@ -25,7 +25,6 @@ let swiftSettings: [SwiftSetting] =
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
-let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
@@ -75,7 +74,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
@@ -232,27 +230,33 @@ let package = Package(
         ),
         .target(name: "PushlineClient"),
 
+        // The configuration: a row a key.
+        .target(name: "Settings", dependencies: ["PushModel", logging, yams]),
+
         // What a host's configuration names: the store, the broker, ports and limits.
         .target(
             name: "Installation",
             dependencies: [
-                "BrokerRabbitMQ", "StoreSQLite", "Store", "Broker", "PushModel", configuration, lifecycle, logging,
-                nioConcurrency, nioCore, yams,
+                "Settings", "BrokerRabbitMQ", "StoreSQLite", "StoreKit", "Store", "Broker", "PushModel", lifecycle,
+                logging,
+                nioConcurrency, nioCore,
             ]
         ),
         .target(
             name: "PushlineCommands",
             dependencies: [
-                "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                "HubAzure", "HubWire", "JSONWebTokens", "OutgoingHTTP", argumentParser, asyncHTTPClient, crypto,
-                lifecycle, logging, nioCore,
+                "PushlineClient", "PushModel", "Store", "StoreKit", "Broker", "PushServices", "Installation",
+                "Settings",
+                "Authentication", "HubAzure", "HubWire", "JSONWebTokens", "OutgoingHTTP", argumentParser,
+                asyncHTTPClient, crypto, lifecycle, logging, nioCore,
                 nioHTTP1, nioPosix, nioSSL, yams,
             ]
         ),
         .target(
             name: "Runtime",
             dependencies: [
-                "Installation", "HubAzure", "HubEmbedded", "HubServer", "Pipeline", "PushServices", "HTTPAPI", "Hub",
+                "Installation", "Settings", "HubAzure", "HubEmbedded", "HubServer", "Pipeline", "PushServices",
+                "HTTPAPI", "Hub",
                 "Store",
                 "Broker", "PushModel", "PushlineMetrics",
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])),
@@ -270,7 +274,9 @@ let package = Package(
         .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", "PushModel", argumentParser]),
         .executableTarget(
             name: "pushline-simulator",
-            dependencies: ["PushlineSimulator", "PushModel", argumentParser, lifecycle, logging, unixSignals, yams]
+            dependencies: [
+                "PushlineSimulator", "PushModel", "Settings", argumentParser, lifecycle, logging, unixSignals,
+            ]
         ),
 
         // Tests: one target a library; what needs a server is in IntegrationTests.
@@ -388,16 +394,18 @@ let package = Package(
             name: "PushlineCommandsTests",
             dependencies: [
                 "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushlineSimulator", "Broker",
-                "Installation",
+                "Installation", "Settings",
                 "Store",
                 argumentParser, crypto, nioSSL,
             ]
         ),
-        .testTarget(name: "InstallationTests", dependencies: ["Installation", yams]),
+        .testTarget(name: "InstallationTests", dependencies: ["Installation", "Settings"]),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel", yams]),
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "Installation", "HTTPAPI", "PushModel", "PushlineMetrics", "PushlineSimulator", "RawHTTP",
+                "Runtime", "Installation", "Settings", "HTTPAPI", "PushModel", "PushlineMetrics", "PushlineSimulator",
+                "RawHTTP",
                 crypto, hummingbird,
                 hummingbirdCore, hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix,
                 nioSSL,
@@ -407,7 +415,7 @@ let package = Package(
         .target(
             name: "InstallationSupport",
             dependencies: [
-                "BrokerRabbitMQ", "Authentication", "HubWire", "Installation", "PushlineSimulator", "Store",
+                "BrokerRabbitMQ", "Authentication", "HubWire", "Installation", "Settings", "PushlineSimulator", "Store",
                 "PushModel",
                 logging, nioCore, nioPosix,
             ],

@@ -3,6 +3,7 @@ import BrokerRabbitMQ
 import Foundation
 package import Logging
 package import ServiceLifecycle
+package import Settings
 
 /// Makes the driver of the broker that a configuration asks for: the only place that knows it, as ``ConfiguredStore`` is of the
 /// store's.
@@ -24,7 +25,7 @@ package enum Composition {
     ) throws -> any MessageBroker & Service {
         var settings = try Self.settings(configuration.broker)
         settings.connectionName = name
-        settings.heartbeat = configuration.broker.heartbeat
+        settings.heartbeat = configuration.broker.heartbeatTime
         // Consumers start at once, and must not come before their queues.
         settings.topology = .pushline
         if let timeout {
@@ -34,7 +35,7 @@ package enum Composition {
         return RabbitMQBroker(settings, logger: logger)
     }
 
-    private static func settings(_ broker: PushlineConfiguration.Broker) throws -> RabbitMQConfiguration {
+    private static func settings(_ broker: BrokerSettings) throws -> RabbitMQConfiguration {
         do {
             return try RabbitMQConfiguration(
                 // Processes spread over the nodes; each keeps its order.
@@ -56,7 +57,8 @@ package enum Composition {
     /// - Returns: The place; nil = none is configured.
     /// - Throws: ``ConfigurationError`` for an invalid address.
     package static func management(_ configuration: PushlineConfiguration) throws -> ManagementAddress? {
-        guard let url = configuration.broker.managementURL else { return nil }
+        let url = configuration.broker.managementURL
+        guard !url.isEmpty else { return nil }
         let account = try Self.settings(configuration.broker).addresses[0]
         guard var parts = URLComponents(string: url), let scheme = parts.scheme, ["http", "https"].contains(scheme),
             parts.host?.isEmpty == false, parts.query == nil, parts.fragment == nil

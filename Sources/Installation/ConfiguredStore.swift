@@ -1,14 +1,16 @@
 import Foundation
 package import Logging
 package import ServiceLifecycle
+package import Settings
 package import Store
+package import StoreKit
 import StoreSQLite
 
 /// The configured store, and the operations of its driver.
 ///
 /// The only place that knows the driver.
 package struct ConfiguredStore: Sendable {
-    private let settings: PushlineConfiguration.Store
+    private let settings: StoreSettings
 
     package init(_ configuration: PushlineConfiguration) { self.settings = configuration.store }
 
@@ -36,21 +38,36 @@ package struct ConfiguredStore: Sendable {
         try await self.openFile(logger: logger)
     }
 
-    /// Writes a copy of the store as it is now, while everything runs.
+    /// Writes a copy of the store as it is now, while everything runs; blocks the thread.
     ///
-    /// - Parameters:
-    ///   - file: Where the copy shall be: nothing may be there.
-    ///   - logger: Gets the store's words.
-    /// - Throws: `StoreError`; ``ConfigurationError`` where the store cannot be opened.
-    package func backUp(to file: String, logger: Logger) async throws {
-        try await self.openFile(logger: logger).backUp(to: file)
-    }
+    /// - Parameter file: Where the copy shall be: nothing may be there.
+    /// - Throws: `StoreError`.
+    package func backUp(to file: String) throws { try SQLiteStore.backUp(self.settings.path, to: file) }
 
     /// Restores a backup as the store; blocks the thread.
     ///
-    /// - Parameter file: A backup written by a store. No store may exist at the configured path.
+    /// - Parameter file: A backup written by a store of this version or an older one. No store may exist at the configured path.
     /// - Throws: `StoreError`.
     package func restore(from file: String) throws { try SQLiteStore.restore(file, to: self.settings.path) }
+
+    /// What the store's tables lack of this program's; blocks the thread.
+    ///
+    /// - Returns: The version found, and the steps in order, the last of which leads to this program's version.
+    /// - Throws: `StoreError` where no steps lead from there.
+    package func pendingSteps() throws -> (found: SchemaVersion, steps: ArraySlice<SchemaStep>) {
+        try SQLiteStore.pendingSteps(self.driverSettings)
+    }
+
+    /// Refuses a step that contracts while an older program has the store open; ``takeStep(to:)`` asks again.
+    package func checkOlderPrograms(before number: Int) throws {
+        try SQLiteStore.checkOlderPrograms(before: number, self.driverSettings)
+    }
+
+    /// Takes the next step of the store's schema, in one transaction; blocks the thread.
+    ///
+    /// - Parameter number: The version to which it leads.
+    /// - Throws: `StoreError`; a conflict where an older program uses what the step takes away.
+    package func takeStep(to number: Int) throws { try SQLiteStore.takeStep(to: number, self.driverSettings) }
 
     /// Checks the store's files completely.
     ///
@@ -61,16 +78,17 @@ package struct ConfiguredStore: Sendable {
         try await self.openFile(logger: logger).checkFile().map { "file: \($0)" }
     }
 
+    private var driverSettings: SQLiteStore.Configuration {
+        SQLiteStore.Configuration(
+            path: self.settings.path,
+            maximumBacklog: self.settings.backlog,
+            reserve: self.settings.reserve
+        )
+    }
+
     private func openFile(logger: Logger) async throws -> SQLiteStore {
         do {
-            return try await SQLiteStore.open(
-                SQLiteStore.Configuration(
-                    path: self.settings.path,
-                    maximumBacklog: self.settings.backlog,
-                    reserve: self.settings.reserve
-                ),
-                logger: logger
-            )
+            return try await SQLiteStore.open(self.driverSettings, logger: logger)
         } catch let error as StoreError {
             throw ConfigurationError("store.path: \(self.settings.path) cannot be opened: \(error.message)")
         }

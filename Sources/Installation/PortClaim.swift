@@ -1,6 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
+import Settings
 
 /// Decides whether a port may be shared: only with processes of this installation.
 ///

@@ -3,6 +3,7 @@ import Foundation
 import Installation
 import Logging
 import PushModel
+import Settings
 import Store
 
 /// Which store of this host to work on.
@@ -42,7 +43,7 @@ struct HostOptions: ParsableArguments {
 
     /// The store that the configuration names.
     func configuredStore() async throws -> ConfiguredStore {
-        ConfiguredStore(try await self.configuration())
+        ConfiguredStore(try self.configuration())
     }
 
     /// Reads the configuration, and says so where nobody named its file: the folder may be somebody else's.
@@ -50,14 +51,14 @@ struct HostOptions: ParsableArguments {
     /// - Parameter folder: Where it is looked for; empty = the working directory.
     /// - Returns: The configuration.
     /// - Throws: `ConfigurationError` that names the key.
-    func configuration(in folder: String = "") async throws -> PushlineConfiguration {
+    func configuration(in folder: String = "") throws -> PushlineConfiguration {
         let file = PushlineConfiguration.chosenFile(self.config, in: folder)
         if self.config == nil, let file {
             Console.note(
                 "pushline: the configuration is \(Console.safe(URL(filePath: file).path)); --config names another"
             )
         }
-        return try await PushlineConfiguration(file: file)
+        return try PushlineConfiguration(file: file)
     }
 
     /// As ``configuredStore()``, but never one that is not there.

@@ -3,6 +3,7 @@ import Foundation
 import Installation
 import PushModel
 import PushlineClient
+import Settings
 
 /// `pushline`: declares apps, accounts and keys on the server's host, and works with a server through its API.
 package struct PushlineCommand: AsyncParsableCommand {

@@ -4,6 +4,7 @@ import Logging
 import PushModel
 import PushlineSimulator
 import ServiceLifecycle
+import Settings
 import UnixSignals
 
 @main
@@ -48,14 +49,27 @@ struct Main: AsyncParsableCommand {
     var keep: Int?
 
     func run() async throws {
-        let settings = try Settings(command: self, environment: ProcessInfo.processInfo.environment)
+        let settings = SimulatorSettings()
+        let options = [
+            "folder": self.folder, "state": self.state, "ports": self.ports,
+            "control_port": self.controlPort.map { "\($0)" },
+            "keep": self.keep.map { "\($0)" },
+        ].compactMapValues { $0 }
+        do {
+            try SettingsReader(file: PushlineConfiguration.chosenFile(self.config), options: options).read(
+                into: settings,
+                named: "simulator"
+            )
+        } catch let error as ConfigurationError {
+            throw ValidationError(error.message)
+        }
         var logger = Logger(label: "pushline-simulator", factory: { StreamLogHandler.standardError(label: $0) })
         logger.logLevel = .info
-        let simulator = Simulator(settings.simulator, logger: logger)
+        let simulator = Simulator(try SimulatorConfiguration(settings), logger: logger)
         let urls = try await simulator.start()
         let credentials = try simulator.credentials
         let state = State(urls: urls, folder: credentials.folder, apps: credentials.appsFile, ca: credentials.trustFile)
-        try state.write(to: settings.stateFile)
+        try state.write(to: settings.state)
         // Not print: to a pipe or file that would come at the end.
         FileHandle.standardOutput.write(Data((state.text + "\n").utf8))
         var configuration = ServiceGroupConfiguration(
@@ -67,10 +81,10 @@ struct Main: AsyncParsableCommand {
         do {
             try await ServiceGroup(configuration: configuration).run()
         } catch {
-            State.remove(settings.stateFile)
+            State.remove(settings.state)
             throw error
         }
-        State.remove(settings.stateFile)
+        State.remove(settings.state)
     }
 }
 

@@ -8,6 +8,7 @@ import Store
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
+import Settings
 #endif
 
 /// A whole installation of a suite's own: RabbitMQ node, simulator, and the four programs as processes.
@@ -151,7 +152,7 @@ package actor EndToEndInstallation {
     static func openStore(_ environment: [String: String]) async throws -> any ResultStore {
         var logger = Logger(label: "test.store")
         logger.logLevel = .error
-        let configuration = try await PushlineConfiguration(file: nil, environment: environment)
+        let configuration = try PushlineConfiguration(file: nil, environment: environment)
         return try await ConfiguredStore(configuration).open(logger: logger)
     }
 
@@ -185,6 +186,28 @@ package actor EndToEndInstallation {
         guard let process = self.processes.removeValue(forKey: program) else { return }
         process.signal(SIGKILL)
         try await self.end(of: process)
+    }
+
+    /// Runs the command line tool on this host, with more environment than all are given.
+    ///
+    /// - Returns: Its exit status, and all that it printed.
+    package func runPushline(
+        _ arguments: [String],
+        environment: [String: String] = [:]
+    ) async throws -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = Bundle.main.bundleURL.appending(path: "pushline")
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(self.environment) { $1 }
+            .merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        let file = self.folder.appending(path: "pushline-\(UUID().uuidString).log")
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        (process.standardOutput, process.standardError) = (handle, handle)
+        try process.run()
+        try await self.end(of: process)
+        return (process.terminationStatus, try String(contentsOf: file, encoding: .utf8))
     }
 
     /// Whether a program is not running, as after a crash at a point that it was given.

@@ -89,9 +89,11 @@ import Testing
     }
 
     /// Starts a new one, and ends the old one when it runs.
-    private func replace(_ program: String, _ old: String, by new: String) async throws {
+    fileprivate func replace(_ program: String, _ old: String, by new: String, environment: [String: String] = [:])
+        async throws
+    {
         let installation = try #require(EndToEndInstallation.current)
-        try await installation.start(program, as: new)
+        try await installation.start(program, as: new, environment: environment)
         try await eventually("\(new) serves") { try await installation.hasServed(new) }
         try await Task.sleep(for: .milliseconds(500))
         #expect(try await installation.terminate(old) == 0)
@@ -100,18 +102,16 @@ import Testing
         #expect(!log.split(separator: "\n").contains { $0.split(separator: " ").dropFirst().first == "error" })
     }
 
-    @Test func aRollingRestartLosesAndRefusesNothing() async throws {
+    /// Does something while eight clients send, and expects that each send was accepted at once and delivered.
+    fileprivate func underLoad(to device: String, _ work: @escaping @Sendable () async throws -> Void) async throws {
         let installation = try #require(EndToEndInstallation.current)
-        let device = String(repeating: "0a", count: 32)
         try await installation.register("alice", platform: "apns", handle: device)
-        try await installation.start("api", as: "api.2")
-        try await eventually("two APIs serve") { try await installation.hasServed("api.2") }
         let book = Book()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<8 {
                 group.addTask {
                     await Self.client(
-                        "c\(number)",
+                        "\(device.prefix(2))c\(number)",
                         keepsAlive: number < 4,
                         port: installation.port,
                         key: installation.senderKey,
@@ -120,10 +120,7 @@ import Testing
                 }
             }
             defer { book.isOver = true }
-            for program in ["api", "send-worker", "delivery-worker", "register-worker"] {
-                try await self.replace(program, program, by: "\(program).new")
-            }
-            try await self.replace("api", "api.2", by: "api.3")
+            try await work()
             book.isOver = true
             try await group.waitForAll()
         }
@@ -139,5 +136,68 @@ import Testing
         }
         let received = installation.simulator.received().filter { $0.token == device }.map(\.body).joined()
         #expect(book.jobs.keys.allSatisfy { received.contains("\"\($0)\"") })
+    }
+
+    @Test func aRollingRestartLosesAndRefusesNothing() async throws {
+        let installation = try #require(EndToEndInstallation.current)
+        try await installation.start("api", as: "api.2")
+        try await eventually("two APIs serve") { try await installation.hasServed("api.2") }
+        try await self.underLoad(to: String(repeating: "0a", count: 32)) {
+            for program in ["api", "send-worker", "delivery-worker", "register-worker"] {
+                try await self.replace(program, program, by: "\(program).new")
+            }
+            try await self.replace("api", "api.2", by: "api.3")
+        }
+    }
+}
+
+/// The tables change beneath programs that run: a step that expands beside them, one that contracts only when they have ended.
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(6))) struct MigrationUnderLoadTests {
+    private let expanded = ["PUSHLINE_TRIAL_STEPS": "expand"]
+    private let contracted = ["PUSHLINE_TRIAL_STEPS": "expand,contract"]
+
+    @Test func programsOfTheVersionBeforeGoOnBesideAStepThatExpands() async throws {
+        let installation = try #require(EndToEndInstallation.current)
+        // A program that needs the step refuses the store until it is taken, in one line.
+        let early = try await installation.runPushline(["store", "check"], environment: self.expanded)
+        #expect(early.status == 1)
+        #expect(early.output.contains("run pushline store migrate"))
+        #expect(early.output.split(separator: "\n").count == 1)
+        let restart = RollingRestartTests()
+        let (expanded, contracted) = (self.expanded, self.contracted)
+        try await restart.underLoad(to: String(repeating: "0b", count: 32)) {
+            let step = try await installation.runPushline(["store", "migrate"], environment: expanded)
+            #expect(step.status == 0, "\(step.output)")
+            #expect(step.output.contains("version 2 now"))
+            for program in ["api", "send-worker", "delivery-worker", "register-worker"] {
+                try await restart.replace(program, program, by: "\(program).2", environment: expanded)
+            }
+            // Those that run now are of the version before the next step.
+            let refused = try await installation.runPushline(["store", "migrate"], environment: contracted)
+            #expect(refused.status == 1)
+            #expect(refused.output.contains("one of version 2 has the store open"))
+        }
+        for program in ["api", "send-worker", "delivery-worker", "register-worker"] {
+            #expect(try await installation.terminate("\(program).2") == 0)
+        }
+        let step = try await installation.runPushline(["store", "migrate", "--skip-backup"], environment: contracted)
+        #expect(step.status == 0, "\(step.output)")
+        let late = try await installation.runPushline(["store", "check"], environment: self.expanded)
+        #expect(late.status == 1)
+        #expect(late.output.contains("made by a newer Pushline"))
+        let check = try await installation.runPushline(["store", "check"], environment: contracted)
+        #expect(check.output.contains("all adds up"))
+        for program in EndToEndInstallation.programs {
+            try await installation.start(program, as: "\(program).3", environment: contracted)
+        }
+        try await eventually("the API serves") { try await installation.isServing() }
+        let sent = try await installation.asBackend(
+            "POST",
+            "/api/sends",
+            body: #"{"to":{"user":"alice"},"body":"after"}"#
+        )
+        struct Accepted: Decodable { let id: String }
+        let accepted: Accepted = try sent.decoded()
+        #expect(try await installation.finished(accepted.id).totals.accepted == 1)
     }
 }

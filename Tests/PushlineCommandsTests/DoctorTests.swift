@@ -2,6 +2,7 @@ import Broker
 import Foundation
 import Installation
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -131,7 +132,7 @@ import Testing
     /// A store with an app `default` that has one device, and `shop`.
     private func store(_ host: HostCommandsTests.Host) async throws -> any ResultStore {
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
-        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
         let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
         for (number, request) in [
             RegisterRequest.issue(candidate: .random(), handles: [Handle(stored: "ab")]),

@@ -3,6 +3,7 @@ import Foundation
 import Installation
 import PushModel
 import PushlineSimulator
+import Settings
 import Store
 import Testing
 
@@ -118,7 +119,7 @@ import Testing
     @Test func deadLettersOfNoAppAreTheHosts() async throws {
         let host = try Host()
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
-        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
         let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
         try await store.deadLetter(
             IncomingDeadLetter(queue: "q", type: "t", messageID: "m", app: nil, reason: "lost", body: [1, 2])
@@ -137,7 +138,7 @@ import Testing
     @Test func anAppsOwnPauseOutlivesAPauseOfAllApps() async throws {
         let host = try Host()
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
-        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
         let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
         try await store.pause(.send, app: try AppID("shop"), by: "key:k")
         #expect(
@@ -235,7 +236,7 @@ import Testing
             try await host.run("keys", "create", "backend", "--role", "sender", "--app", "shop")
         }
         #expect(again?.message == "shop has a key named \"backend\"; choose another name")
-        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
         let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
         _ = try await store.change(.revokeKey(named: "backend", app: try AppID("shop")))
         let revoked = await #expect(throws: CommandFailure.self) {
@@ -305,7 +306,7 @@ import Testing
             try await host.run("apps", "apply", host.path("apps.yaml"))
                 == ["default: changed", "  users: exact -> folded"]
         )
-        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
         let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
         _ = try await store.importRegistrations(
             [ImportedRegistration(pns: .fcm, handle: Handle(stored: "h"))],
@@ -336,7 +337,7 @@ import Testing
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         // An app whose keys are all revoked, and that has no accounts.
         _ = try await host.run("keys", "create", "k", "--role", "sender", "--app", "old")
-        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
         let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
         _ = try await store.change(.revokeKey(named: "k", app: try AppID("old")))
         let found = try await self.doctor(host)

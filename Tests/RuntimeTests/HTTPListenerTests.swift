@@ -8,6 +8,7 @@ import NIOCore
 import NIOPosix
 import RawHTTP
 import ServiceLifecycle
+import Settings
 import Testing
 
 @testable import Runtime

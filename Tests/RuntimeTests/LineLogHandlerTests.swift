@@ -2,6 +2,7 @@ import Foundation
 import Installation
 import Logging
 import NIOConcurrencyHelpers
+import Settings
 import Testing
 
 @testable import Runtime
@@ -9,7 +10,7 @@ import Testing
 @Suite struct LineLogHandlerTests {
     private let lines = NIOLockedValueBox<[String]>([])
 
-    private func logger(_ format: PushlineConfiguration.Log.Format) -> Logger {
+    private func logger(_ format: LogSettings.Format) -> Logger {
         var logger = Logger(label: "test") { label in
             LineLogHandler(label: label, format: format, level: .info) { line in
                 self.lines.withLockedValue { $0.append(line) }

@@ -270,16 +270,4 @@ struct SharedFileTests {
         for _ in 0..<2000 where left != nil { try await Task.sleep(for: .milliseconds(5)) }
         #expect(left == nil)
     }
-
-    @Test(arguments: [("PRAGMA user_version = 9999", "newer"), ("PRAGMA user_version = 1", "older")])
-    func aSchemaOfAnotherVersionIsRefusedInOneLine(sql: String, word: String) async throws {
-        let keep = try TemporaryStore()
-        try await keep.store.pool.writeWithoutTransaction { try $0.execute(sql: sql) }
-        let path = keep.store.configuration.path
-        let fault = await #expect(throws: StoreError.self) { try await SQLiteStore.open(.init(path: path)) }
-        #expect(fault?.code == .unavailable)
-        let words = "\(try #require(fault))"
-        #expect(words.contains("an \(word) version of Pushline") || words.contains("a \(word) version of Pushline"))
-        #expect(!words.contains("\n"))
-    }
 }

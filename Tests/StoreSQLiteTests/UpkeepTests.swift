@@ -53,7 +53,7 @@ struct UpkeepTests {
             group.addTask {
                 for _ in 0..<50 { _ = try await scenario.accept(scenario.campaign(to: "t")) }
             }
-            try await self.keep.store.backUp(to: file)
+            try SQLiteStore.backUp(self.store.configuration.path, to: file)
             try await group.waitForAll()
         }
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? NSNumber
@@ -62,7 +62,7 @@ struct UpkeepTests {
         #expect(try await copy.checkFile() == [])
         #expect(try await copy.audit(after: 0, limit: 1000).faults == [])
         #expect(try await copy.job(job.id, app: .default)?.state == .retrying)
-        let error = await #expect(throws: StoreError.self) { try await self.keep.store.backUp(to: file) }
+        let error = #expect(throws: StoreError.self) { try SQLiteStore.backUp(self.store.configuration.path, to: file) }
         #expect(error?.code == .conflict)
         let left = try FileManager.default.contentsOfDirectory(atPath: self.keep.folder.path)
         #expect(!left.contains { $0.hasSuffix(".partial") })
@@ -72,7 +72,7 @@ struct UpkeepTests {
     @Test func aBackupCanBeRestored() async throws {
         let job = try await self.fill()
         let file = self.path("copy.sqlite")
-        try await self.keep.store.backUp(to: file)
+        try SQLiteStore.backUp(self.store.configuration.path, to: file)
         try await self.finish(job)
         let path = self.path("restored.sqlite")
         // What another process has open is not replaced, and nothing is left behind.
@@ -98,7 +98,7 @@ struct UpkeepTests {
     @Test(arguments: ["-wal", "-shm"])
     func aRestoreRefusesLeftoverFilesOfAStore(name: String) async throws {
         let file = self.path("copy.sqlite")
-        try await self.keep.store.backUp(to: file)
+        try SQLiteStore.backUp(self.store.configuration.path, to: file)
         let path = self.path("restored.sqlite")
         try Data([1]).write(to: URL(filePath: path + name))
         #expect(throws: StoreError.self) { try SQLiteStore.restore(file, to: path) }

@@ -1,11 +1,13 @@
 /// The proxies whose `X-Forwarded-For` is trusted.
 package struct TrustedProxies: Sendable, Equatable {
     private let networks: [IPNetwork]
+    /// As it was given.
+    package let text: String
 
     /// Every connection is a client's own.
-    package static let none = TrustedProxies(networks: [])
+    package static let none = TrustedProxies(networks: [], text: "")
 
-    private init(networks: [IPNetwork]) { self.networks = networks }
+    private init(networks: [IPNetwork], text: String) { (self.networks, self.text) = (networks, text) }
 
     /// Whether there are none.
     package var isEmpty: Bool { self.networks.isEmpty }
@@ -20,7 +22,7 @@ package struct TrustedProxies: Sendable, Equatable {
             }
             networks.append(network)
         }
-        self.networks = networks
+        (self.networks, self.text) = (networks, text)
     }
 
     /// Whether the address is a trusted proxy's.

@@ -6,6 +6,7 @@ import Logging
 import PushModel
 import PushServices
 import ServiceLifecycle
+import Settings
 import Store
 
 /// Checks the configuration's targets: store, broker, and the credentials of every app.

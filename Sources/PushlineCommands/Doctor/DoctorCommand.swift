@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Installation
 import PushModel
+import Settings
 
 /// `pushline doctor`.
 struct DoctorCommand: AsyncParsableCommand {
@@ -18,7 +19,7 @@ struct DoctorCommand: AsyncParsableCommand {
     func run() async throws {
         var findings: [Finding] = []
         do {
-            let configuration = try await PushlineConfiguration(file: self.host.config)
+            let configuration = try PushlineConfiguration(file: self.host.config)
             findings.append(.right("configuration", Self.place(of: PushlineConfiguration.chosenFile(self.host.config))))
             let unknown = PushlineConfiguration.unknownVariables()
             if !unknown.isEmpty {

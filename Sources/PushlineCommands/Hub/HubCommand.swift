@@ -3,6 +3,7 @@ import Authentication
 import HubWire
 import Installation
 import PushModel
+import Settings
 import Store
 
 /// `pushline hub`.
@@ -32,7 +33,7 @@ struct HubRulesCommand: AsyncParsableCommand {
 
         func authority(_ host: HostOptions) async throws -> String {
             if let endpoint = self.endpoint { return endpoint }
-            let hub = try await host.configuration().hub
+            let hub = try host.configuration().hub
             return "\(hub.host.contains(":") ? "[\(hub.host)]" : hub.host):\(hub.port)"
         }
     }

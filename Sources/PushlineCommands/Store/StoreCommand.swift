@@ -3,13 +3,14 @@ import Foundation
 import Installation
 import PushModel
 import Store
+import StoreKit
 
 /// `pushline store`.
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Back up, restore or check this host's store.",
-        subcommands: [Backup.self, Restore.self, Check.self]
+        abstract: "Back up, restore, check or migrate this host's store.",
+        subcommands: [Backup.self, Restore.self, Check.self, StoreMigrateCommand.self]
     )
 
     struct Backup: AsyncParsableCommand {
@@ -25,7 +26,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         func run() async throws {
             let store = try await self.host.existingStore()
-            try await store.explaining { try await store.backUp(to: self.file, logger: HostOptions.logger) }
+            try await store.explaining { try store.backUp(to: self.file) }
             let size = try FileManager.default.attributesOfItem(atPath: self.file)[.size] as? NSNumber
             let bytes = size?.intValue ?? 0
             self.host.show(.members(["file": .string(self.file), "bytes": .integer(bytes)])) {
@@ -50,15 +51,22 @@ struct StoreCommand: AsyncParsableCommand {
             guard FileManager.default.isReadableFile(atPath: self.file) else {
                 throw CommandFailure.failed("\(self.file) cannot be read")
             }
+            let behind: Int?
             do {
                 try store.restore(from: self.file)
+                let pending = try store.pendingSteps()
+                behind = pending.steps.isEmpty ? nil : pending.found.number
             } catch let error as StoreError {
                 throw CommandFailure.failed(error.message)
             }
-            // Opening the store checks its schema.
-            try await self.host.withStore { _ = try await $0.backlog() }
-            self.host.show(.members(["store": .string(store.place)])) {
-                ["\(store.place): restored; pushline store check looks it over"]
+            if behind == nil { try await self.host.withStore { _ = try await $0.backlog() } }
+            self.host.show(.members(["store": .string(store.place), "behind": .bool(behind != nil)])) {
+                [
+                    behind.map {
+                        "\(store.place): restored with tables of version \($0): pushline store migrate comes next"
+                    }
+                        ?? "\(store.place): restored; pushline store check looks it over"
+                ]
             }
         }
     }

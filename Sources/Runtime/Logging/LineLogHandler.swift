@@ -2,11 +2,12 @@ import Foundation
 import Installation
 import Logging
 import PushModel
+import Settings
 
 /// Writes each event as one line to standard error: readable text, or JSON.
 struct LineLogHandler: LogHandler {
     let label: String
-    let format: PushlineConfiguration.Log.Format
+    let format: LogSettings.Format
     /// Takes a line without its end.
     let write: @Sendable (String) -> Void
 
@@ -16,7 +17,7 @@ struct LineLogHandler: LogHandler {
 
     init(
         label: String,
-        format: PushlineConfiguration.Log.Format,
+        format: LogSettings.Format,
         level: Logger.Level,
         write: @escaping @Sendable (String) -> Void = LineLogHandler.standardError
     ) {

@@ -4,6 +4,7 @@ import Installation
 import Logging
 import PushModel
 import ServiceLifecycle
+import Settings
 import Store
 
 /// The API behind a server.

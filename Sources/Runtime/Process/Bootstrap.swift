@@ -5,6 +5,7 @@ import NIOCore
 
 #if canImport(CMalloc)
 import CMalloc
+import Settings
 #endif
 
 /// The first steps of every process.

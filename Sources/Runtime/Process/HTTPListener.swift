@@ -8,6 +8,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
+import Settings
 
 /// Listens and serves connections; a drain loses no connection and no answer.
 ///

@@ -5,6 +5,7 @@ import HubServer
 import Installation
 import Logging
 import ServiceLifecycle
+import Settings
 import Store
 
 /// The hubs of all apps behind a server, on the wire of Azure Notification Hubs.

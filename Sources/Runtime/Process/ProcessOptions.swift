@@ -1,6 +1,7 @@
 package import ArgumentParser
 import Foundation
 import Installation
+import Settings
 
 /// The command line of every server process.
 package struct ProcessOptions: ParsableArguments {
@@ -22,7 +23,7 @@ package struct ProcessOptions: ParsableArguments {
     package func run(_ role: ProcessRole) async throws {
         CrashReports.leaveOutMemory()
         do {
-            let configuration = try await PushlineConfiguration(file: self.config)
+            let configuration = try PushlineConfiguration(file: self.config)
             try await PushlineProcess(role: role, configuration: configuration).run()
         } catch {
             FileHandle.standardError.write(Data("\(role.rawValue): \(error)\n".utf8))

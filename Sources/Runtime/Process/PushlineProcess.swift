@@ -9,6 +9,7 @@ import Pipeline
 import PushModel
 import PushServices
 import ServiceLifecycle
+import Settings
 import Store
 import UnixSignals
 
@@ -69,7 +70,7 @@ struct PushlineProcess {
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )
-        group.maximumGracefulShutdownDuration = self.configuration.drainTime
+        group.maximumGracefulShutdownDuration = self.configuration.process.drainTime
         var metadata = configured.metadata
         metadata["version"] = "\(pushlineVersion)"
         metadata["broker.address"] = "\(self.configuration.broker)"
@@ -150,7 +151,7 @@ struct PushlineProcess {
 
     private func sweeper(_ parts: Parts) -> Sweeper {
         var configuration = Sweeper.Configuration()
-        configuration.retention = self.configuration.retention
+        configuration.retention = self.configuration.retention.ages
         return Sweeper(
             fanOut: parts.fanOut,
             store: parts.store,

@@ -7,6 +7,7 @@ import NIOCore
 import NIOSSL
 import PushServices
 import ServiceLifecycle
+import Settings
 
 /// HTTPS with the certificate of two files: once they are replaced, new connections get the new one.
 final class ServedCertificate: ServerChildChannel, Service {

@@ -10,6 +10,7 @@ import Logging
 import NIOCore
 import PushModel
 import ServiceLifecycle
+import Settings
 
 /// A responder behind a server: plain HTTP, or HTTPS with HTTP/1.1 and HTTP/2, with the API's limits of connections.
 struct WebServer {
@@ -137,7 +138,7 @@ extension APIConfiguration {
         self.sessionLifetime = settings.sessionLifetime
         self.sessionIdle = settings.sessionIdle
         self.trustedProxies = settings.trustedProxies
-        self.drainWait = configuration.drainTime / 2
+        self.drainWait = configuration.process.drainTime / 2
         self.isLoopback = LoopbackName.isLoopback(host)
         self.releaseMemory = Bootstrap.releaseMemory
         self.version = pushlineVersion

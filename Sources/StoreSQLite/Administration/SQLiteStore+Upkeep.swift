@@ -3,26 +3,25 @@ import Foundation
 import GRDB
 import PushModel
 import Store
-import StoreKit
+package import StoreKit
 
 extension SQLiteStore {
-    /// Writes a consistent copy of the whole store while it is in use.
+    /// Writes a consistent copy of a whole store while it is in use, whatever version its tables have; blocks the thread.
     ///
-    /// - Parameter path: A new file; it is created readable for its owner only, and appears when it is complete.
+    /// - Parameters:
+    ///   - source: The store's file.
+    ///   - path: A new file; it is created readable for its owner only, and appears when it is complete.
     /// - Throws: ``StoreError``: a conflict if the file exists.
-    package func backUp(to path: String) async throws {
-        let source = self.configuration.path
-        try await Self.blocking {
-            let copy = try NewFile(path)
-            do {
-                try Self.connection(source).inDatabase { database in
-                    try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
-                }
-            } catch let error as DatabaseError {
-                throw Self.fault(error, copying: source, to: path)
+    package static func backUp(_ source: String, to path: String) throws {
+        let copy = try NewFile(path)
+        do {
+            try Self.connection(source).inDatabase { database in
+                try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
             }
-            try copy.finish()
+        } catch let error as DatabaseError {
+            throw Self.fault(error, copying: source, to: path)
         }
+        try copy.finish()
     }
 
     /// The error of a failed copy, with the file and the remedy.
@@ -83,8 +82,9 @@ extension SQLiteStore {
     /// - Parameters:
     ///   - file: The backup.
     ///   - path: Where the store shall be; nothing may be there, and no process may have it open.
+    ///   - plan: The steps of the schema; a test has some of its own.
     /// - Throws: ``StoreError``.
-    package static func restore(_ file: String, to path: String) throws {
+    package static func restore(_ file: String, to path: String, plan: SchemaPlan = Schema.plan) throws {
         do {
             for name in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + name) {
                 throw StoreError(.conflict, "\(path)\(name) is there: move it away, with what lies beside it")
@@ -98,12 +98,11 @@ extension SQLiteStore {
             var settings = GRDB.Configuration()
             settings.readonly = true
             try DatabaseQueue(path: file, configuration: settings).inDatabase { database in
-                guard try Schema.found(in: database) == .current else {
-                    throw StoreError(
-                        .corrupt,
-                        "\(file) is no backup of a store of this version: pushline store backup writes one"
-                    )
+                guard case .version(let found) = try Schema.found(in: database) else {
+                    throw StoreError(.corrupt, "\(file) is not a backup of a store: pushline store backup writes one")
                 }
+                // An older one is restored as it is: steps lead from there.
+                if plan.fit(found) == .ahead { try Self.check(.version(found), plan) }
                 try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
             }
             let faults = try Self.connection(copy.partial).inDatabase {
@@ -117,7 +116,7 @@ extension SQLiteStore {
     }
 
     /// A separate connection for one long operation, so that short ones need not wait.
-    private static func connection(_ path: String) throws -> DatabaseQueue {
+    static func connection(_ path: String) throws -> DatabaseQueue {
         var settings = GRDB.Configuration()
         settings.busyMode = .timeout(5)
         settings.prepareDatabase { try $0.execute(sql: "PRAGMA wal_autocheckpoint = 0") }

@@ -16,7 +16,7 @@ package final class SQLiteStore: Sendable {
     package struct Configuration: Sendable {
         /// The file, made when missing.
         ///
-        /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting`, `.users`, `.checkpointer` and `.sweeper`.
+        /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting`, `.users`, `.schema-N`, `.checkpointer` and `.sweeper`.
         package var path: String
         /// The most unfinished jobs; nil = any number.
         package var maximumBacklog: Int?
@@ -33,6 +33,8 @@ package final class SQLiteStore: Sendable {
         package var audienceReadLimits = AudienceReadLimits()
         /// Bits of the numbers that stand for handles; a test leaves few, so that handles share numbers.
         var digestMask = UInt64.max
+        /// The steps of the schema; a test has some of its own.
+        var schema = Schema.plan
 
         package init(
             path: String,
@@ -57,6 +59,8 @@ package final class SQLiteStore: Sendable {
     let writer: GroupWriter
     /// Held in shared mode by every process with the store open: a restore needs it exclusively.
     private let users: FileLock
+    /// Held in shared mode by every process of this version of the schema: a step that contracts looks for older ones.
+    private let version: FileLock
     let clock: StoreClock
     /// Seals the cursors of lists.
     let cursors: ListCursors
@@ -88,11 +92,14 @@ package final class SQLiteStore: Sendable {
             let lock = try FileLock(path: configuration.path + ".writer")
             let waiting = try FileLock(path: configuration.path + ".waiting")
             self.users = try FileLock(path: configuration.path + ".users")
+            self.version = try FileLock(path: Self.versionLock(configuration.schema.version, of: configuration.path))
             let source = try source ?? SystemClock()
-            let users = self.users
+            let (users, version) = (self.users, self.version)
             let limit = configuration.timeout + Self.openingTime
             let (pool, clock, keys) = try lock.withLock(within: limit, waiting: waiting) {
-                guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being restored") }
+                guard users.tryLockShared(), version.tryLockShared() else {
+                    throw StoreError(.unavailable, "a backup is being restored")
+                }
                 Self.createPrivately(configuration.path)
                 return try Self.openPool(configuration, source: source)
             }
@@ -153,7 +160,7 @@ package final class SQLiteStore: Sendable {
                 let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
                 // The pool sets NORMAL for itself; an accepted job must outlive a power cut.
                 try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-                try Self.createTables(in: pool)
+                try Self.createTables(in: pool, configuration.schema)
                 let clock = try pool.writeWithoutTransaction { database in
                     var clock: StoreClock?
                     try database.inTransaction(.immediate) {
@@ -169,28 +176,15 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// Makes the tables of a new file; those of another version are refused.
-    private static func createTables(in pool: DatabasePool) throws {
-        switch try pool.read({ try Schema.found(in: $0) }) {
-        case .current: return
-        case .none:
-            try pool.writeWithoutTransaction { database in
-                try database.inTransaction(.immediate) {
-                    try Schema.create(in: database)
-                    return .commit
-                }
+    /// Makes the tables of a new file; those that this program cannot work with are refused.
+    private static func createTables(in pool: DatabasePool, _ plan: SchemaPlan) throws {
+        let found = try pool.read { try Schema.found(in: $0) }
+        guard found == .none else { return try Self.check(found, plan) }
+        try pool.writeWithoutTransaction { database in
+            try database.inTransaction(.immediate) {
+                try Schema.create(in: database, plan)
+                return .commit
             }
-        case .older:
-            throw StoreError(
-                .unavailable,
-                "it was made by an older version of Pushline: export its registrations with that version, then move the file away with "
-                    + "its -wal and -shm, or set another store.path"
-            )
-        case .newer:
-            throw StoreError(
-                .unavailable,
-                "it was made by a newer version of Pushline: run that version, or restore a backup made before the update"
-            )
         }
     }
 

@@ -1,9 +1,12 @@
+import FaultInjection
 import GRDB
 import PushModel
 import Store
 import StoreKit
 
-/// The tables, as one schema; there are no migrations, for no version is released yet.
+/// The tables of version 1, which the steps of ``plan`` change.
+///
+/// No version is released yet: until then whoever changes a table changes it here, and a store that was made before is not opened.
 ///
 /// Times named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's
 /// clock (``StoreClock``), all others of the wall clock.
@@ -11,36 +14,72 @@ import StoreKit
 /// Columns of a user, an account or a tag have the ``UserName/key`` or ``Tag/key``, which is used for lookups (decision
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
-    /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 117
+    /// What has changed since version 1.
+    static let plan = SchemaPlan(steps: TrialStep.asked.map { SchemaStep(trial: $0) })
 
     /// The tables that a file has.
     enum Found: Equatable {
         /// None: the file is new.
         case none
-        case current
-        case older
-        case newer
+        case version(SchemaVersion)
+        /// Those of a program from before version 1, or another program's.
+        case foreign
     }
 
     /// The schema found in a file.
     static func found(in database: Database) throws -> Found {
-        let number = try database.first("PRAGMA user_version") { $0[0] as Int } ?? 0
-        if number == self.version { return .current }
-        if number > self.version { return .newer }
-        return try database.exists("SELECT 1 FROM sqlite_master LIMIT 1") ? .older : .none
+        guard try database.exists("SELECT 1 FROM sqlite_master LIMIT 1") else { return .none }
+        guard try database.tableExists("schema") else { return .foreign }
+        let version = try database.first("SELECT version, opens_from FROM schema") {
+            SchemaVersion(number: $0[0], opensFrom: $0[1])
+        }
+        return version.map { .version($0) } ?? .foreign
     }
 
-    static func create(in database: Database) throws {
+    /// Makes the tables of version 1, and takes each step of a plan.
+    static func create(in database: Database, _ plan: SchemaPlan) throws {
         for tables in [
-            self.administration, SessionTable.schema, TemplateTable.schema, self.registrations, OutboxTable.schema,
+            self.version, self.administration, SessionTable.schema, TemplateTable.schema, self.registrations,
+            OutboxTable.schema,
             self.jobs, RecipientTable.schema, HubCallTable.schema, self.batches,
             self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalTables.schema,
         ] {
             try database.execute(sql: tables)
         }
-        try database.execute(sql: "PRAGMA user_version = \(self.version)")
+        try self.mark(.first, in: database)
+        for number in plan.steps.indices.map({ $0 + 2 }) {
+            try self.take(number, of: plan, after: .first, in: database)
+        }
     }
+
+    /// Takes one step: the caller's transaction has the whole of it.
+    ///
+    /// - Parameters:
+    ///   - number: The version to which it leads.
+    ///   - plan: The steps.
+    ///   - found: The version that the store had.
+    ///   - database: In a transaction of the caller's.
+    /// - Throws: The database's error.
+    static func take(_ number: Int, of plan: SchemaPlan, after found: SchemaVersion, in database: Database) throws {
+        try database.execute(sql: plan.steps[number - 2].sql)
+        try self.mark(plan.version(number, after: found), in: database)
+    }
+
+    private static func mark(_ version: SchemaVersion, in database: Database) throws {
+        try database.execute(
+            sql: "INSERT OR REPLACE INTO schema(id, version, opens_from) VALUES (1, ?, ?)",
+            arguments: [version.number, version.opensFrom]
+        )
+    }
+
+    private static let version = """
+        -- One row: the last step that was taken, and the oldest version of a program that works with the tables (SchemaPlan).
+        CREATE TABLE schema(
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            version INTEGER NOT NULL,
+            opens_from INTEGER NOT NULL
+        ) STRICT;
+        """
 
     private static let administration = """
         -- One row: the store's clock is CLOCK_BOOTTIME + shift while this boot lasts.

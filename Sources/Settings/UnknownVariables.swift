@@ -9,7 +9,7 @@ extension PushlineConfiguration {
     package static func unknownVariables(
         in environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> [String] {
-        let settings = ConfigurationKey.all.map(\.environmentVariable)
+        let settings = Self.rows.map(\.environmentVariable)
         let known = Set(settings + Self.otherVariables)
         return environment.keys.filter { $0.hasPrefix("PUSHLINE_") && !known.contains($0) }.sorted().map { name in
             NearestWord.to(name, among: settings).map { "\(name) (did you mean \($0)?)" } ?? name
@@ -22,6 +22,6 @@ extension PushlineConfiguration {
         "PUSHLINE_OPERATOR_KEY", "PUSHLINE_SENDER_KEY", "PUSHLINE_USERS", "PUSHLINE_SIMULATOR_URL",
         "PUSHLINE_WNS_CHANNEL", "PUSHLINE_LOGS", "PUSHLINE_HUB_CONNECTION", "PUSHLINE_HUB_NAME", "PUSHLINE_CA",
         "PUSHLINE_BENCHMARKS", "PUSHLINE_BIN", "PUSHLINE_CLOCK_JUMP", "PUSHLINE_CRASH_AT", "PUSHLINE_DIR",
-        "PUSHLINE_STRICT", "PUSHLINE_TEST_BROKER_URL", "PUSHLINE_TEST_LEADER_KILLS",
+        "PUSHLINE_STRICT", "PUSHLINE_TEST_BROKER_URL", "PUSHLINE_TEST_LEADER_KILLS", "PUSHLINE_TRIAL_STEPS",
     ]
 }

@@ -1,0 +1,14 @@
+package import Settings
+package import Store
+
+extension RetentionSettings {
+    /// The retention time of each kind of finished data.
+    package var ages: [Retained: Duration] {
+        [
+            .jobs: self.jobs, .devices: self.devices, .contents: self.contents, .registrations: self.registrations,
+            .deadLetters: self.dead,
+            // What has an end of its own goes as soon as that has come.
+            .recipients: .zero, .sessions: .zero, .templates: .zero,
+        ]
+    }
+}

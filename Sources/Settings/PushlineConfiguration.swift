@@ -1,0 +1,181 @@
+import Foundation
+package import Logging
+
+/// The configuration of a process: ports, broker, store and limits, without apps.
+///
+/// `Config/pushline.yaml` is written from it.
+package struct PushlineConfiguration: Sendable {
+    package var store = StoreSettings()
+    package var retention = RetentionSettings()
+    package var broker = BrokerSettings()
+    package var api = APISettings()
+    package var hub = HubSettings()
+    package var workers = WorkerSettings()
+    package var delivery = DeliverySettings()
+    package var simulator = SimulatorSettings()
+    package var process = ProcessSettings()
+    package var log = LogSettings()
+
+    /// Every key has its default.
+    package init() {}
+
+    /// Where `--config` is looked for when it is not given.
+    package static let defaultFile = "Config/pushline.yaml"
+
+    /// The file that is read where `--config` gave that one, or none; nil = no file.
+    ///
+    /// - Parameters:
+    ///   - given: As given by `--config`.
+    ///   - folder: Where ``defaultFile`` is looked for, with a slash at its end; empty = the working directory.
+    /// - Returns: Its path.
+    package static func chosenFile(_ given: String?, in folder: String = "") -> String? {
+        let usual = folder + Self.defaultFile
+        return given ?? (FileManager.default.fileExists(atPath: usual) ? usual : nil)
+    }
+
+    /// Reads file and environment.
+    ///
+    /// - Parameters:
+    ///   - file: As given by `--config`; nil = ``defaultFile`` where that exists, else no file.
+    ///   - environment: Variables; those named `PUSHLINE_…` override the file.
+    /// - Throws: ``ConfigurationError`` that names the key.
+    package init(
+        file: String?,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws {
+        self.init()
+        var environment = environment
+        // As the quickstart's own variables name it.
+        if let store = environment["PUSHLINE_STORE"], environment["PUSHLINE_STORE_PATH"] == nil {
+            environment["PUSHLINE_STORE_PATH"] = store
+        }
+        try SettingsReader(file: Self.chosenFile(file), environment: environment).read(into: self.sections)
+    }
+
+    /// The sections in the order of the file.
+    var sections: [(name: String, section: any SettingsSection)] {
+        Mirror(reflecting: self).children.compactMap { label, value in
+            guard let label, let section = value as? any SettingsSection else { return nil }
+            return (label, section)
+        }
+    }
+
+    /// All keys, in the order of the file.
+    package static var rows: [SettingRow] { Self().sections.flatMap { SettingRow.all(of: $1, named: $0) } }
+}
+
+/// Where the store is.
+package struct StoreSettings: SettingsSection {
+    @Setting(.path, "the SQLite file that holds everything; local disk, shared by all processes of this host")
+    package var path = "pushline.sqlite"
+    @Setting(
+        .integer(1...100_000_000),
+        "jobs accepted and unfinished; above it requests are answered 503 with Retry-After"
+    )
+    package var backlog = 1_000_000
+    @Setting(
+        .integer(0...1_099_511_627_776),
+        "bytes; with less free disk space, uploads to /api/contents are answered 507; nothing else is refused"
+    )
+    package var reserve = 1_073_741_824
+
+    package init() {}
+}
+
+/// For how long what is finished is kept.
+package struct RetentionSettings: SettingsSection {
+    package static let help = "what is older is removed in the background, in small chunks"
+
+    @Setting(.days, "days after a job's end that it can be asked for, with its counts and its idempotency key")
+    package var jobs = Duration.seconds(7 * 86_400)
+    @Setting(.days, "days that single devices are listed; the job's counts outlive them")
+    package var devices = Duration.seconds(3 * 86_400)
+    @Setting(.days, "days that uploaded contents and rich notifications are kept")
+    package var contents = Duration.seconds(30 * 86_400)
+    @Setting(.days, "days that an ended registration is kept; after that a PUT to a deleted id creates it again")
+    package var registrations = Duration.seconds(90 * 86_400)
+    @Setting(.days, "days that dead letters and their jobs are kept")
+    package var dead = Duration.seconds(30 * 86_400)
+
+    package init() {}
+}
+
+/// How the wire of hubs is served.
+package struct HubSettings: SettingsSection {
+    package static let help =
+        "of pushline-hub, which serves the wire of Azure Notification Hubs; its limits are those of the API"
+
+    @Setting(.text, "address to listen on") package var host = "127.0.0.1"
+    @Setting(.port, "may be shared by hubs of one store; 0 = any free one") package var port = 8443
+    @Setting(.path, "PEM file with the certificate chain; with a key, HTTPS with HTTP/1.1 and HTTP/2")
+    package var certificateFile: String? = nil
+    @Setting(.path, "PEM file with the certificate's private key") package var keyFile: String? = nil
+
+    package init() {}
+
+    package var fault: String? { CertificatePair.fault("hub", self.certificateFile, self.keyFile) }
+}
+
+/// Where the workers' health and metrics are.
+package struct WorkerSettings: SettingsSection {
+    @Setting(.text, "address of the workers' /healthz, /readyz and /metrics") package var host = "127.0.0.1"
+    @Setting(.port, "where it is taken: + 10, + 20 … + 90; 0 = any free one") package var registerPort = 8081
+    @Setting(.port, "likewise") package var sendPort = 8082
+    @Setting(.port, "likewise") package var deliveryPort = 8083
+
+    package init() {}
+}
+
+/// How much a delivery worker does at a time.
+package struct DeliverySettings: SettingsSection {
+    @Setting(.integer(1...64), "connections to each push service, for each app") package var connections = 2
+    @Setting(
+        .integer(1000...64_000),
+        "devices in progress at a time, for each push service; bounds repeats after a crash"
+    )
+    package var devices = 8000
+
+    package init() {}
+}
+
+/// What the simulator of push services writes and keeps.
+package struct SimulatorSettings: SettingsSection {
+    package static let help = "of pushline-simulator alone"
+
+    @Setting(.path, "where certificates, keys and apps.yaml are written; empty = a temporary folder")
+    package var folder: String? = nil
+    @Setting(.path, "file that the addresses are written to, as JSON; empty = none") package var state: String? = nil
+    @Setting(.text, "of services, such as apns=8443,fcm=8444; any free ones for those that are not named")
+    package var ports = ""
+    @Setting(.port, "0 = any free one") package var controlPort = 0
+    @Setting(.integer(0...10_000_000), "received pushes that are kept") package var keep = 200_000
+
+    package init() {}
+}
+
+/// How a process ends.
+package struct ProcessSettings: SettingsSection {
+    @Setting(.seconds(1...600), "seconds after SIGTERM to finish what was begun")
+    package var drainTime = Duration.seconds(30)
+
+    package init() {}
+}
+
+/// How a process logs.
+package struct LogSettings: SettingsSection {
+    /// Lines for people, or for machines.
+    package enum Format: String, Sendable, CaseIterable { case text, json }
+
+    @Setting(.choice, "trace, debug, info, notice, warning, error, critical") package var level = Logger.Level.info
+    @Setting(.choice, "text for people, json for machines") package var format = Format.text
+
+    package init() {}
+}
+
+/// A certificate and its key.
+enum CertificatePair {
+    static func fault(_ section: String, _ certificate: String?, _ key: String?) -> String? {
+        guard (certificate == nil) != (key == nil) else { return nil }
+        return "\(section).certificate_file and \(section).key_file belong together: give both or none"
+    }
+}

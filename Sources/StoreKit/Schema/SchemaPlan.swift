@@ -1,0 +1,84 @@
+/// The versions of a store's tables, and the steps that lead from one to the next.
+///
+/// Version 1 is the tables that a driver creates; step `n` leads from version `n - 1` to `n`. A new store is created at
+/// version 1 and takes every step, so that a store is the same whether it was made today or has grown.
+package struct SchemaPlan: Sendable {
+    /// In order; the first leads to version 2.
+    package let steps: [SchemaStep]
+
+    package init(steps: [SchemaStep] = []) { self.steps = steps }
+
+    /// The version that this program's statements are written for.
+    package var version: Int { self.steps.count + 1 }
+
+    /// What a program of this plan can do with a store.
+    package func fit(_ found: SchemaVersion) -> SchemaFit {
+        if found.number < self.version { return .behind }
+        return found.opensFrom <= self.version ? .fits : .ahead
+    }
+
+    /// The steps that a store still needs; none for one that is newer.
+    package func steps(after found: SchemaVersion) -> ArraySlice<SchemaStep> {
+        self.steps.dropFirst(max(0, found.number - 1))
+    }
+
+    /// The version of a store that has taken the step to version `number`.
+    ///
+    /// - Parameters:
+    ///   - number: A version of this plan, from 1.
+    ///   - found: What the store had before.
+    /// - Returns: What it says of its tables then.
+    package func version(_ number: Int, after found: SchemaVersion) -> SchemaVersion {
+        guard number > 1, self.steps[number - 2].kind == .expand else {
+            return SchemaVersion(number: number, opensFrom: number)
+        }
+        return SchemaVersion(number: number, opensFrom: max(found.opensFrom, number - 1))
+    }
+}
+
+/// What a store says of its tables.
+package struct SchemaVersion: Sendable, Hashable {
+    /// The last step that was taken.
+    package let number: Int
+    /// The oldest program that can work with them, by its own version: the one before, or the same after a step that contracts.
+    package let opensFrom: Int
+
+    package init(number: Int, opensFrom: Int) {
+        self.number = number
+        self.opensFrom = opensFrom
+    }
+
+    /// Of a store as a driver creates it.
+    package static let first = Self(number: 1, opensFrom: 1)
+}
+
+/// What a program can do with a store.
+package enum SchemaFit: Sendable, Hashable {
+    case fits
+    /// The store lacks steps that the program has.
+    case behind
+    /// The store has taken steps that the program does not know and cannot work with.
+    case ahead
+}
+
+/// One change of the tables, made in one transaction.
+package struct SchemaStep: Sendable {
+    package enum Kind: String, Sendable {
+        /// Adds tables, columns or indexes: programs of the version before go on beside it, and so do those of its own.
+        case expand
+        /// Takes away what programs of the version before still use: they must have ended.
+        case contract
+    }
+
+    package let kind: Kind
+    /// What it does, for people, such as `adds the column job.label`.
+    package let summary: String
+    /// The statements, in the driver's own SQL.
+    package let sql: String
+
+    package init(_ kind: Kind, _ summary: String, sql: String) {
+        self.kind = kind
+        self.summary = summary
+        self.sql = sql
+    }
+}
