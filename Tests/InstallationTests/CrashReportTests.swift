@@ -44,7 +44,7 @@ import Testing
         let said = try String(contentsOf: output, encoding: .utf8)
         #expect(said.contains("crashed"), "\(said)")
         // A register, and the sixteen bytes that it points to.
-        #expect(said.contains(/ (?:[0-9a-f]{2} ){16}/) == isMemoryPrinted, "\(said)")
+        #expect(said.contains(#/(?:[0-9a-f]{2} ){16}/#) == isMemoryPrinted, "\(said)")
     }
 
     private static func proc(_ pid: Int32, _ file: String) throws -> String {
