@@ -134,7 +134,7 @@ extension CostTests {
         DearInput("legacy FCM, many members") { size in
             DearInput.number(size, between: "{\"data\":{", and: "}}") { "\"m\($0)\":[0]" }
         } read: { bytes in
-            _ = try LegacyFCM.message(of: JSONReader.read(bytes))
+            _ = try LegacyFCM.translate(JSONReader.read(bytes))
         },
     ]
 
