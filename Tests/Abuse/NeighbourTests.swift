@@ -1,0 +1,255 @@
+import Foundation
+import HubWire
+import InstallationSupport
+import PushlineSimulator
+import RawHTTP
+import Testing
+
+/// What an app may do with every right that it has, at the limits of each: another app's single send does not feel it.
+@Suite(
+    .serialized,
+    .installation([
+        "PUSHLINE_API_CONNECTIONS_PER_PEER": "0", "PUSHLINE_API_REQUESTS_PER_SECOND": "1000",
+        "PUSHLINE_API_REQUEST_TIME": "60",
+    ]),
+    .timeLimit(.minutes(10))
+)
+struct NeighbourTests {
+    /// Somebody of the greedy app.
+    enum Right: String, CaseIterable, Sendable { case user, sender, rule, `operator` }
+
+    /// How long a single send may take, from its request to the device, in nine of ten cases; where it takes a fifth of that alone, the
+    /// machine is busy with something else, and so many times as long.
+    private static let limit = Duration.seconds(2)
+    private static let mostTimes = 10
+    /// Sends that are measured for each right.
+    private static let singles = 10
+
+    @Test(arguments: Right.allCases) func anotherAppsSendDoesNotFeelIt(right: Right) async throws {
+        let installation = try #require(EndToEndInstallation.current)
+        let victim = Self.token()
+        try await installation.register("alice", platform: "apns", handle: victim)
+        // What is opened and learned at a first send is no neighbour's doing.
+        _ = try await Self.send(to: victim, through: installation)
+        var alone: [Duration] = []
+        for _ in 0..<Self.singles { alone.append(try await Self.send(to: victim, through: installation)) }
+        alone.sort()
+        let greedy = try await GreedyApp(right.rawValue, in: installation)
+        let times = try await withThrowingTaskGroup(of: Int.self) { group in
+            for request in try await greedy.requests(right) {
+                group.addTask {
+                    var answers = 0
+                    while !Task.isCancelled {
+                        do { try await request() } catch  where Task.isCancelled { break }
+                        answers += 1
+                    }
+                    return answers
+                }
+            }
+            try await Task.sleep(for: .milliseconds(500))
+            var times: [Duration] = []
+            for _ in 0..<Self.singles {
+                times.append(try await Self.send(to: victim, through: installation))
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            group.cancelAll()
+            try await group.waitForAll()
+            return times.sorted()
+        }
+        let limit = max(Self.limit, Self.mostTimes * alone[alone.count * 9 / 10])
+        #expect(times[times.count * 8 / 10] < limit, "beside: \(times); alone: \(alone)")
+    }
+
+    private static func token() -> String {
+        (0..<32).map { _ in String(format: "%02x", UInt8.random(in: .min ... .max)) }.joined()
+    }
+
+    /// From the request to the device.
+    private static func send(to token: String, through installation: EndToEndInstallation) async throws -> Duration {
+        let before = installation.simulator.received(token: token).count
+        let start = ContinuousClock.now
+        let answer = try await installation.asBackend(
+            "POST",
+            "/api/sends",
+            body: #"{"to":{"user":"alice"},"body":"x"}"#
+        )
+        #expect([200, 202].contains(answer.status))
+        while installation.simulator.received(token: token).count == before {
+            guard ContinuousClock.now - start < .seconds(60) else { break }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        return ContinuousClock.now - start
+    }
+}
+
+/// An app that uses all that it may.
+private struct GreedyApp {
+    typealias Request = @Sendable () async throws -> Void
+
+    private static let devices = 500
+    /// What a template makes the most work of: a letter with as many accents as there is room for.
+    private static let accents = "x" + String(repeating: "\u{301}", count: 29_000) + "y"
+    private static let template = "{" + String(repeating: ".(a,1)+", count: 1900) + "'x'}"
+    /// As many tags as are written; every device has all of them, so nobody is meant, and all of it must be read to know.
+    private static let expression =
+        (0..<999).map { "(t\($0 % 50)||t\(($0 + 1) % 50))&&" }.joined() + "t2&&!t3"
+
+    private let name: String
+    private let installation: EndToEndInstallation
+    private let key: String
+
+    init(_ right: String, in installation: EndToEndInstallation) async throws {
+        self.name = "greedy-\(right)"
+        self.installation = installation
+        self.key = try await installation.addApp(self.name, try installation.simulator.appSpec)
+        let tags = (0..<50).map { "\"t\($0)\"" }.joined(separator: ",")
+        let lines = (0..<Self.devices).map { number in
+            #"{"pns":"apns","handle":"\#(String(format: "%064x", number + 1))","tags":[\#(tags)]}"#
+        }
+        let answer = try await self.ask("POST", "registrations/import", lines.joined(separator: "\n"), lines: true)
+        try #require(answer.status == 200)
+    }
+
+    /// The dearest three requests of a right.
+    func requests(_ right: NeighbourTests.Right) async throws -> [Request] {
+        switch right {
+        case .user: try await self.ofUser()
+        case .sender: try await self.ofSender()
+        case .rule: try await self.ofRule()
+        case .operator: try await self.ofOperator()
+        }
+    }
+
+    private func ofUser() async throws -> [Request] {
+        try await self.installation.add(users: ["mallory"], to: self.name)
+        let users = (0..<20_000).map { "\"u\($0)\"" }.joined(separator: ",")
+        let many = #"{"to":{"users":[\#(users)]},"body":"x"}"#
+        let unknown = #"{"a\#(String(repeating: "\u{301}", count: 500_000))":0}"#
+        let data = (0..<100_000).map { "\"m\($0)\":\"\"" }.joined(separator: ",")
+        let preview = #"{"to":{"user":"u"},"body":"x","data":{\#(data)}}"#
+        return [
+            { _ = try await self.asUser("POST", "sends", many) },
+            { _ = try await self.asUser("POST", "sends", unknown) },
+            { _ = try await self.asUser("POST", "sends/preview", preview) },
+        ]
+    }
+
+    private func ofSender() async throws -> [Request] {
+        struct Key: Decodable { let secret: String }
+        let made: Key = try await self.ask("POST", "keys", #"{"name":"greedy","role":"sender"}"#).decoded()
+        let send = #"{"to":{"tags":"\#(Self.expression)"},"body":"x"}"#
+        let larger = #"{"to":{"tags":"\#(String(repeating: "(a||b)&&", count: 100_000))c"},"body":"x"}"#
+        return [
+            { _ = try await self.ask("POST", "sends", send, key: made.secret) },
+            { _ = try await self.ask("POST", "sends/count", send, key: made.secret) },
+            { _ = try await self.ask("POST", "sends", larger, key: made.secret) },
+        ]
+    }
+
+    private func ofRule() async throws -> [Request] {
+        let hub = try await self.installation.startHub(as: "hub-\(self.name)")
+        let own = hub.of(self.name, try await self.installation.addRule("greedy", of: self.name, at: hub.port))
+        for number in 0..<3 {
+            let token = String(format: "%064x", 100_000 + number)
+            // Three templates, not one three times.
+            let body = #"{\"aps\":{\"alert\":\"\#(Self.template)\",\"n\":\#(number)}}"#
+            let installation = #"{"platform":"apns","pushChannel":"\#(token)","templates":{"t":{"body":"\#(body)"}}}"#
+            let answer = try await Self.ask(own, own.request("PUT", "/installations/i\(number)", body: installation))
+            try #require(answer.hasPrefix("HTTP/1.1 200 "), "\(answer.prefix(300))")
+        }
+        let properties = #"{"a":"\#(Self.accents)"}"#
+        let expression = String(repeating: "(t0||t1)&&", count: 700) + "t2&&!t3"
+        let handles = (0..<1000).map { "\"\(String(format: "%064x", $0))\"" }.joined(separator: ",")
+        let batch =
+            "--b\r\nContent-Disposition: inline; name=notification\r\n\r\n{\"aps\":{\"alert\":\"x\"}}\r\n--b\r\nContent-Disposition: inline; name=devices\r\n\r\n[\(handles)]\r\n--b--\r\n"
+        let version = "?api-version=2020-06"
+        return [
+            {
+                let request = own.request(
+                    "POST",
+                    "/messages" + version,
+                    body: properties,
+                    "ServiceBusNotification-Format: template"
+                )
+                try await self.settle(Self.ask(own, request))
+            },
+            {
+                let request = own.request(
+                    "POST",
+                    "/messages" + version,
+                    body: #"{"aps":{"alert":"x"}}"#,
+                    "ServiceBusNotification-Format: apple",
+                    "ServiceBusNotification-Tags: \(expression)"
+                )
+                try await self.settle(Self.ask(own, request))
+            },
+            {
+                let request = own.request(
+                    "POST",
+                    "/messages/$batch\(version)&direct",
+                    body: batch,
+                    "ServiceBusNotification-Format: apple",
+                    "Content-Type: multipart/mixed; boundary=b"
+                )
+                try await self.settle(Self.ask(own, request))
+            },
+        ]
+    }
+
+    private func ofOperator() async throws -> [Request] {
+        let tags = (0..<50).map { "\"t\($0)\"" }.joined(separator: ",")
+        let lines = (0..<1000).map { number in
+            #"{"pns":"apns","handle":"\#(String(format: "%064x", number + 1))","tags":[\#(tags)]}"#
+        }.joined(separator: "\n")
+        return [
+            { _ = try await self.ask("POST", "registrations/import", lines, lines: true) },
+            { _ = try await self.ask("GET", "registrations/export") },
+            {
+                let answer = try await self.ask("POST", "sends", #"{"to":{"all":true},"body":"x"}"#)
+                if let job = answer.headers["pushline-job"] { try await self.settle(job: job) }
+            },
+        ]
+    }
+
+    // MARK: Requests
+
+    /// Waits for the end of a send that the hub took: an app that has more under way than its windows take waits for itself.
+    private func settle(_ answer: String) async throws {
+        guard let location = answer.split(separator: "\r\n").first(where: { $0.lowercased().hasPrefix("location:") }),
+            let id = location.split(separator: "?").first?.split(separator: "/").last
+        else { return }
+        try await self.settle(job: String(id))
+    }
+
+    private func settle(job id: String) async throws {
+        while try await !self.ask("GET", "jobs/\(id)").decoded(EndToEndInstallation.JobAnswer.self).isFinal {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    private func asUser(_ method: String, _ path: String, _ body: String) async throws -> EndToEndInstallation.Answer {
+        try await self.installation.asUser("mallory", method, "/api/apps/\(self.name)/\(path)", body: body)
+    }
+
+    private func ask(
+        _ method: String,
+        _ path: String,
+        _ body: String? = nil,
+        lines: Bool = false,
+        key: String? = nil
+    ) async throws -> EndToEndInstallation.Answer {
+        try await self.installation.asBackend(
+            method,
+            "/api/apps/\(self.name)/\(path)",
+            body: body,
+            type: lines ? "application/x-ndjson" : "application/json",
+            key: key ?? self.key
+        )
+    }
+
+    private static func ask(_ hub: HubAccess, _ request: String) async throws -> String {
+        var connection = try await RawConnection.open(port: hub.port, trusting: hub.authority)
+        defer { connection.close() }
+        return try await connection.exchange(request)
+    }
+}
