@@ -108,6 +108,8 @@ package struct HubReport: Sendable, Equatable {
     package let devices: [String: Int]
     /// The same by push service, for the devices whose service is known.
     package var counts: [PushService: [String: Int]] = [:]
+    /// Of the counts at their services, the devices that were registered for another platform of the wire, by its name.
+    package var platformCounts: [String: [String: Int]] = [:]
     /// When the hub took the send, began it and ended it; nil = not yet, or the hub does not say.
     package var accepted: Timestamp?
     package var started: Timestamp?

@@ -82,6 +82,7 @@ extension HubReport {
             devices: counts.values.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: +) }
         )
         self.counts = counts
+        self.platformCounts = job.platformCounts.mapValues(\.hubOutcomes)
         (self.accepted, self.started, self.ended) = (job.accepted, job.started, job.finished)
         self.body = send.original?.body ?? Self.body(of: send.content)
         self.platform = send.original?.platform

@@ -36,15 +36,17 @@ struct TemplateFanOutTests {
         _ store: SQLiteStore,
         _ device: Int,
         _ name: String,
-        body: String
+        body: String,
+        pns: PushService = .apns,
+        platform: String? = nil
     ) async throws {
         let handle = String(repeating: "0", count: 60) + String(format: "%04x", device)
         let upsert = RegisterRequest.Upsert(
-            pns: .apns,
+            pns: pns,
             handle: Handle(stored: handle),
             tags: [try Tag("news", .folded)],
             onBehalf: .init(of: nil),
-            template: DeviceTemplate(name: name, content: .init(body: body))
+            template: DeviceTemplate(name: name, content: .init(body: body, platform: platform))
         )
         let job = NewJob(
             app: .default,
@@ -68,8 +70,8 @@ struct TemplateFanOutTests {
     private func body(_ language: String) -> String { ##"{"aps":{"alert":"$(\##(language))"}}"## }
 
     /// The batches that are at the broker.
-    private func batches(at broker: InMemoryBroker) async throws -> [DeliverBatch] {
-        let queue = QueueName.work(.deliver(.apns), .normal)
+    private func batches(at broker: InMemoryBroker, of pns: PushService = .apns) async throws -> [DeliverBatch] {
+        let queue = QueueName.work(.deliver(pns), .normal)
         let count = try await broker.depth(of: queue).ready
         return try await broker.consume(queue: queue, prefetch: count) { subscription in
             var batches: [DeliverBatch] = []
@@ -159,6 +161,41 @@ struct TemplateFanOutTests {
             #expect(try await self.batches(at: broker).map(\.devices.count) == [1])
             let jobs = try await store.jobs(JobQuery(app: .default, kind: .send)).items
             #expect(jobs.first?.counts[.apns]?.failed == [.rejected: 1])
+        }
+    }
+
+    @Test("Devices whose template was registered for the platform gcm are counted apart, in each attempt")
+    func platforms() async throws {
+        try await self.run { store, broker, fanOut in
+            let body = ##"{"data":{"a":"$(en)"}}"##
+            for device in 0..<3 { try await self.register(store, device, "t", body: body, pns: .fcm, platform: "gcm") }
+            for device in 3..<5 { try await self.register(store, device, "t", body: body, pns: .fcm) }
+            let message = try await self.send(store, ["en": "Hello"])
+            let claim = try #require(try await store.claim(message))
+            _ = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60))
+            let batches = try await self.batches(at: broker, of: .fcm)
+            #expect(batches.map(\.devices.count).sorted() == [2, 3])
+            for batch in batches {
+                let row = try #require(batch.devices.rows.first)
+                let retry = RetryDevice(row: row, tries: 1, wait: .zero)
+                let first = BatchOutcome(
+                    key: batch.key,
+                    accepted: batch.devices.count - 1,
+                    retries: [retry],
+                    at: .now
+                )
+                #expect(try await store.record([first]) == [true])
+                let key = BatchKey(job: batch.key.job, pns: .fcm, page: batch.key.page, attempt: 1)
+                var next = BatchOutcome(key: key, at: .now)
+                next.failures = [DeviceFailure(row: row, failure: .unregistered, status: 404, reason: "UNREGISTERED")]
+                #expect(try await store.record([next]) == [true])
+            }
+            let job = try #require(try await store.jobs(JobQuery(app: .default, kind: .send)).items.first)
+            let all = try #require(job.counts[.fcm])
+            #expect(all.targets == 5 && all.accepted == 3 && all.failed == [.unregistered: 2])
+            let own = try #require(job.platformCounts["gcm"])
+            #expect(own.targets == 3 && own.accepted == 2 && own.failed == [.unregistered: 1])
+            #expect(job.platformCounts.count == 1)
         }
     }
 

@@ -2,6 +2,7 @@ import Broker
 import Foundation
 import HTTPAPI
 import HTTPTypes
+import Hub
 import HubEmbedded
 import HubServer
 import HubWire
@@ -36,6 +37,7 @@ struct HubHarness: Sendable {
         answers: Bool = true,
         backlog: Int? = nil,
         commitWait: Duration = .seconds(60),
+        served: @Sendable (EmbeddedHub) -> any ServedHub = { $0 },
         _ body: @Sendable @escaping (HubHarness) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
@@ -69,7 +71,7 @@ struct HubHarness: Sendable {
         let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
         let hub = EmbeddedHub(store: store, intake: host)
         let application = Application(
-            responder: HubResponder(host: host, hub: hub, store: store, logger: logger),
+            responder: HubResponder(host: host, hub: served(hub), store: store, logger: logger),
             server: HTTPServerBuilder { responder in
                 let handlers = HTTP1Channel.Configuration(additionalChannelHandlers: [EarlyResponseHandler()])
                 return RetainedConnections(HTTP1Channel(responder: responder, configuration: handlers))

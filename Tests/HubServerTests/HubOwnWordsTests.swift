@@ -1,4 +1,6 @@
 import HTTPTypes
+import Hub
+import HubEmbedded
 import HubWire
 import PushModel
 import Store
@@ -210,6 +212,48 @@ struct HubOwnWordsTests {
                 let answer = try await hub.call(.get, "/default/messages/\(id)")
                 #expect(try answer.element("NotificationBody") == body, "\(answer.text)")
                 if let platform { #expect(try answer.element("TargetPlatforms") == platform) }
+            }
+        }
+    }
+
+    /// A hub that says of each send what it is told to say.
+    private struct ReportingHub: ServedHub {
+        let hub: EmbeddedHub
+        let report: HubReport
+
+        func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
+            try await self.hub.register(request, for: job, spec: spec)
+        }
+        func take(_ send: HubSend) async throws -> String? { try await self.hub.take(send) }
+        func take(_ sends: [HubSend]) async throws -> [String?] { try await self.hub.take(sends) }
+        func outcome(of id: String, app: AppID) async throws -> HubOutcome { .known(self.report) }
+    }
+
+    @Test("Devices count under the platform that their send names, or that their templates were registered for")
+    func counts() async throws {
+        let devices = ["Success": 5, "ExpiredChannel": 1]
+        func count(_ platform: String, _ success: Int, _ expired: Int = 0) -> String {
+            "<\(platform)OutcomeCounts>"
+                + (expired > 0 ? "<Outcome><Name>ExpiredChannel</Name><Count>\(expired)</Count></Outcome>" : "")
+                + "<Outcome><Name>Success</Name><Count>\(success)</Count></Outcome></\(platform)OutcomeCounts>"
+        }
+        for (platform, own, platforms, expected) in [
+            (nil, [:], "fcmv1", [count("FcmV1", 5, 1)]), ("gcm", [:], "gcm", [count("Gcm", 5, 1)]),
+            (nil, ["gcm": devices], "gcmtemplate", [count("Gcm", 5, 1)]),
+            (
+                nil, ["gcm": ["Success": 2, "ExpiredChannel": 1]], "gcmtemplate,fcmv1template",
+                [count("Gcm", 2, 1), count("FcmV1", 3)]
+            ),
+        ] as [(String?, [String: [String: Int]], String, [String])] {
+            var report = HubReport(state: .completed, devices: devices)
+            (report.counts, report.services, report.platform) = ([.fcm: devices], [.fcm], platform)
+            (report.platformCounts, report.isForTemplates) = (own, !own.isEmpty)
+            try await HubHarness.run(served: { [report] in ReportingHub(hub: $0, report: report) }) { hub in
+                let answer = try await hub.call(.get, "/default/messages/x")
+                #expect(try answer.element("TargetPlatforms") == platforms)
+                for element in expected { #expect(answer.text.contains(element), "\(answer.text)") }
+                let elements = try XMLReader.read(answer.bytes).elements
+                #expect(elements.count { $0.name.hasSuffix("OutcomeCounts") } == expected.count, "\(answer.text)")
             }
         }
     }

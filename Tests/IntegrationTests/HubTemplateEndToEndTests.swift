@@ -85,9 +85,20 @@ import Testing
             let put = try await Self.call(&connection, hub, "PUT", "/installations/t-\(pns.rawValue)", body)
             #expect(put.hasPrefix("HTTP/1.1 200 "), "\(put)")
         }
+        // A device of an older client: official clients look for its outcomes under the platform that it was put with.
+        let older = try installation.simulator.device("template-gcm", of: .fcm)
+        let device = Self.device("gcm", older, [("one", Self.template(##"{"data":{"text":"$(text)"}}"##))])
+        let put = try await Self.call(&connection, hub, "PUT", "/installations/t-gcm", device)
+        #expect(put.hasPrefix("HTTP/1.1 200 "), "\(put)")
         let id = try await self.send(&connection, hub, ["text": Self.hostile, "n": "7"], to: "all")
         let job = try await installation.finished(id)
-        #expect(job.state == "completed" && job.totals.targets == 5 && job.totals.accepted == 5, "\(job)")
+        #expect(job.state == "completed" && job.totals.targets == 6 && job.totals.accepted == 6, "\(job)")
+        let telemetry = try await connection.exchange(hub.request("GET", "/messages/\(id)?api-version=2020-06"))
+        let one = "<Outcome><Name>Success</Name><Count>1</Count></Outcome>"
+        for platform in ["Gcm", "FcmV1"] {
+            let counts = "<\(platform)OutcomeCounts>\(one)</\(platform)OutcomeCounts>"
+            #expect(telemetry.contains(counts), "\(telemetry)")
+        }
         for (pns, handle) in handles {
             let bodies = installation.simulator.received(token: handle).map(\.body).sorted()
             let text = JSONValue.string(Self.hostile).compactText

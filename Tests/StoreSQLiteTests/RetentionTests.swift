@@ -77,7 +77,9 @@ struct RetentionTests {
         #expect(try await self.clean(.jobs, olderThan: Self.day) == 0)
         self.time.advance(Self.day)
         _ = try await self.clean(.jobs, olderThan: Self.day)
-        for table in ["job", "message", "outcome", "batch", "cursor", "job_counts", "delivery", "idempotency"] {
+        for table in [
+            "job", "message", "outcome", "batch", "cursor", "job_counts", "platform_count", "delivery", "idempotency",
+        ] {
             #expect(try await self.rows(of: table) == 0, "\(table)")
         }
     }

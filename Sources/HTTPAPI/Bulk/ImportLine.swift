@@ -51,6 +51,7 @@ struct ImportLine {
         }
         let all = try RegistrationTags.read(members["tags"], member: "tags", self.spec)
         let (user, tags) = try self.split(all, user: given)
+        let other = try members.string("platform").map { try Self.platform($0, for: pns) }
         return ImportedRegistration(
             id: id,
             pns: pns,
@@ -59,8 +60,8 @@ struct ImportLine {
             user: user,
             tags: tags,
             expires: try self.expires(members),
-            template: try members["template"].map { try Self.template($0, for: pns) },
-            platform: try members.string("platform").map { try Self.platform($0, for: pns) }
+            template: try members["template"].map { try Self.template($0, for: pns, other) },
+            platform: other
         )
     }
 
@@ -114,7 +115,11 @@ struct ImportLine {
     }
 
     /// A template of another hub's.
-    private static func template(_ value: JSONValue, for pns: PushService) throws -> DeviceTemplate {
+    private static func template(
+        _ value: JSONValue,
+        for pns: PushService,
+        _ platform: String?
+    ) throws -> DeviceTemplate {
         let members = try StrictMembers(
             value,
             path: "template",
@@ -129,7 +134,8 @@ struct ImportLine {
             body: try members.requiredString("body"),
             headers: headers.map { NativePayload.Header($0.key, $0.value) },
             expiry: try members.string("expiry"),
-            priority: try members.string("priority")
+            priority: try members.string("priority"),
+            platform: platform
         )
         try Self.named("template") { try TemplatePayload.check(content, for: pns) }
         return DeviceTemplate(name: name, content: content)

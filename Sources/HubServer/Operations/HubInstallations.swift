@@ -160,7 +160,7 @@ struct HubInstallations: Sendable {
         var parts = [try part(own)]
         for template in wire.templates {
             do {
-                let content = try DeviceTemplate(template.alone, name: template.name, for: pns)
+                let content = try DeviceTemplate(template.alone, name: template.name, for: wire.platform, pns)
                 // A name that can be a tag is one, so that a template is reached by it.
                 let name = (try? Tag(template.name, request.spec.users)).map { [$0.name] } ?? []
                 let tags = try Self.tags(wire.tags + template.tags + name, request, kept: kept)

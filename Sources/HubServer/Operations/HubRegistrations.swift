@@ -97,7 +97,7 @@ struct HubRegistrations: Sendable {
             throw WireHost.Refusal(.badRequest, "\(member): is not kept; leave it out")
         }
         let template = try wire.template.map { template throws(InvalidValue) in
-            try DeviceTemplate(template, name: template.name ?? "", for: pns)
+            try DeviceTemplate(template, name: template.name ?? "", for: wire.platform, pns)
         }
         let tags = try WireTags.tags(wire.tags, request.spec.users)
         try request.check(tags)

@@ -6,7 +6,7 @@ extension DeviceTemplate {
     /// Reads the template of a registration.
     ///
     /// - Throws: `InvalidValue` that names the element.
-    init(_ wire: WireTemplate, name: String, for pns: PushService) throws(InvalidValue) {
+    init(_ wire: WireTemplate, name: String, for platform: WirePlatform, _ pns: PushService) throws(InvalidValue) {
         guard name.utf8.count <= DeviceTemplate.longestName else {
             throw InvalidValue(
                 member: "TemplateName",
@@ -18,7 +18,8 @@ extension DeviceTemplate {
             body: wire.body,
             headers: wire.headers.map { NativePayload.Header($0.name, $0.value) },
             expiry: wire.expiry.flatMap { $0.isEmpty ? nil : $0 },
-            priority: wire.priority.flatMap { $0.isEmpty ? nil : $0 }
+            priority: wire.priority.flatMap { $0.isEmpty ? nil : $0 },
+            platform: platform.written
         )
         try TemplatePayload.check(content, for: pns)
         self.init(name: name, content: content)

@@ -52,17 +52,21 @@ package struct DeviceTemplate: Codable, Sendable, Hashable {
         package let expiry: String?
         /// APNs' priority: a number, or an expression; nil = not said.
         package let priority: String?
+        /// The platform of the wire that it was registered for, where that is not the one its service is shown under.
+        package let platform: String?
 
         package init(
             body: String,
             headers: [NativePayload.Header] = [],
             expiry: String? = nil,
-            priority: String? = nil
+            priority: String? = nil,
+            platform: String? = nil
         ) {
             self.body = body
             self.headers = headers
             self.expiry = expiry
             self.priority = priority
+            self.platform = platform
         }
 
         /// The most bytes that it may have together: more than any push service takes.

@@ -28,6 +28,8 @@ package struct Job: Sendable, Equatable {
     package let due: Timestamp?
     /// Counts by service; empty for a register job.
     package let counts: [PushService: DeliveryCounts]
+    /// Of a send to templates, those among them that were registered for another platform of the wire than their service's.
+    package let platformCounts: [String: DeliveryCounts]
     /// When it is to start; nil = at once.
     package let startsAt: Timestamp?
     /// The progress of the fan-out of a running send; nil = not begun.
@@ -53,6 +55,7 @@ package struct Job: Sendable, Equatable {
         expires: Timestamp,
         due: Timestamp?,
         counts: [PushService: DeliveryCounts],
+        platformCounts: [String: DeliveryCounts] = [:],
         startsAt: Timestamp? = nil,
         progress: Progress? = nil,
         cause: BreakerCause? = nil,
@@ -76,6 +79,7 @@ package struct Job: Sendable, Equatable {
         self.expires = expires
         self.due = due
         self.counts = counts
+        self.platformCounts = platformCounts
         self.startsAt = startsAt
         self.progress = progress
         self.label = label

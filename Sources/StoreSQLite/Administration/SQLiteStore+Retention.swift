@@ -206,7 +206,8 @@ extension WriteContext {
         for sql in [
             "DELETE FROM cursor WHERE job = ?", "DELETE FROM audience WHERE job = ?",
             "DELETE FROM delivery_count WHERE job = ?", "DELETE FROM user_removal WHERE job = ?",
-            "DELETE FROM idempotency WHERE job = ?", "DELETE FROM job WHERE sequence = ?",
+            "DELETE FROM platform_count WHERE job = ?", "DELETE FROM idempotency WHERE job = ?",
+            "DELETE FROM job WHERE sequence = ?",
         ] {
             left -= try self.database.change(sql, [job])
         }

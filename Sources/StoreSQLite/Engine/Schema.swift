@@ -41,7 +41,7 @@ enum Schema {
         for tables in [
             self.version, self.administration, SessionTable.schema, TemplateTable.schema, self.registrations,
             OutboxTable.schema,
-            self.jobs, RecipientTable.schema, HubCallTable.schema, self.batches,
+            self.jobs, RecipientTable.schema, HubCallTable.schema, self.batches, PlatformCountTable.schema,
             self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalTables.schema,
         ] {
             try database.execute(sql: tables)

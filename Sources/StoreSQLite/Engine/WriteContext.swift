@@ -28,8 +28,10 @@ final class WriteContext {
     }
 
     /// Counts devices; written once a job and group, not once a batch (rule 14).
-    func count(_ count: Int, of kind: DeliveryCountClass, job: Int64, pns: Int) {
-        if count != 0 { self.added.add(count, of: kind, job: job, pns: pns) }
+    func count(_ count: Int, of kind: DeliveryCountClass, job: Int64, pns: Int, platform: String? = nil) {
+        guard count != 0 else { return }
+        self.added.add(count, of: kind, job: job, pns: pns)
+        if let platform { self.added.add(count, of: kind, job: job, platform: platform) }
     }
 
     /// Counts that a member of a message is done with, or has another message now; written once a message and group.
@@ -75,6 +77,13 @@ final class Counts {
     }
 
     private var jobs: [Int64: [Key: Int]] = [:]
+    private struct PlatformKey: Hashable {
+        let job: Int64
+        let platform: String
+        let kind: DeliveryCountClass
+    }
+    /// Of the table `platform_count`.
+    private var platforms: [PlatformKey: Int] = [:]
     /// How many members have left each message.
     private var messages: [Int64: Int] = [:]
     /// How many more jobs are unfinished.
@@ -95,12 +104,17 @@ final class Counts {
         self.jobs[job, default: [:]][Key(pns: pns, kind: kind), default: 0] += count
     }
 
+    func add(_ count: Int, of kind: DeliveryCountClass, job: Int64, platform: String) {
+        self.platforms[PlatformKey(job: job, platform: platform, kind: kind), default: 0] += count
+    }
+
     func leave(message: Int64, _ count: Int) { self.messages[message, default: 0] += count }
 
     func leaves(of message: Int64) -> Int { self.messages[message] ?? 0 }
 
     func add(_ other: Counts) {
         for (job, counts) in other.jobs { self.jobs[job, default: [:]].merge(counts, uniquingKeysWith: +) }
+        self.platforms.merge(other.platforms, uniquingKeysWith: +)
         self.messages.merge(other.messages, uniquingKeysWith: +)
         self.countBacklog(unfinished: other.unfinished, scheduled: other.scheduled)
         for (state, count) in other.finished { self.countFinished(state, count) }
@@ -127,6 +141,9 @@ final class Counts {
         // In the order of the table, so that its pages are each gone to once.
         for (job, counts) in self.jobs.sorted(by: { $0.key < $1.key }) {
             for (key, count) in counts { try statement.run(job, [key.pns, key.kind.number, count]) }
+        }
+        for (key, count) in self.platforms {
+            try database.run(PlatformCountTable.add, [key.job, key.platform, key.kind.number, count])
         }
         let end = try RawStatement("DELETE FROM message WHERE id = ? AND open <= ?", in: database)
         for (message, count) in self.messages {

@@ -102,8 +102,12 @@ extension WriteContext {
             ]
         )
         try self.markClosed(batch, of: job)
-        if batch.attempt == 0 { self.count(batch.size, of: .targets, job: job, pns: batch.pns) }
-        for (kind, count) in counts { self.count(count, of: kind, job: job, pns: batch.pns) }
+        let targets: [DeliveryCountClass: Int] = [.targets: batch.attempt == 0 ? batch.size : 0]
+        try self.count(
+            targets.merging(counts, uniquingKeysWith: +),
+            of: job,
+            in: (batch.pns, batch.page, batch.attempt)
+        )
     }
 
     /// Ends a send of which nothing was taken.

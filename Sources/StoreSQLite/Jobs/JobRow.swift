@@ -97,6 +97,7 @@ struct JobRow {
                 ? self.startsAt
                 : paused == nil ? waiting.map { clock.wall(at: $0.due) } : nil,
             counts: try self.counts(in: database, unwritten: unwritten),
+            platformCounts: try self.platformCounts(in: database),
             startsAt: self.startsAt,
             progress: try self.progress(in: database),
             cause: reason?.cause,

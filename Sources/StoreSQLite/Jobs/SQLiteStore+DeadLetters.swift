@@ -329,9 +329,11 @@ extension WriteContext {
             "UPDATE outcome SET failed = ?, retries = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
             [left, count, batch.sequence, pns, batch.page, batch.attempt]
         )
-        self.count(-batch.size, of: .failed(.dead), job: batch.sequence, pns: pns)
-        self.count(left, of: .failed(.deregistered), job: batch.sequence, pns: pns)
-        self.count(joined, of: .targets, job: batch.sequence, pns: pns)
+        try self.count(
+            [.failed(.dead): -batch.size, .failed(.deregistered): left, .targets: joined],
+            of: batch.sequence,
+            in: (pns, batch.page, batch.attempt)
+        )
         for record in list.records { try self.database.run("DELETE FROM delivery WHERE id = ?", [record]) }
         try self.database.run(
             "UPDATE batch SET retries = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",

@@ -74,7 +74,7 @@ extension WriteContext {
                 ]
             )
         }
-        self.count(outcome, target: target)
+        try self.count(outcome, target: target)
         if outcome.retries.isEmpty {
             try self.completeIfDone(target.job)
         } else {
@@ -190,13 +190,14 @@ extension WriteContext {
         )
     }
 
-    private func count(_ outcome: BatchOutcome, target: OutcomeTarget) {
-        let (job, pns) = (target.job, target.batch.pns)
-        if target.batch.attempt == 0 { self.count(outcome.total, of: .targets, job: job, pns: pns) }
-        self.count(outcome.accepted, of: .accepted, job: job, pns: pns)
-        self.count(outcome.expired, of: .expired, job: job, pns: pns)
-        self.count(outcome.cancelled, of: .cancelled, job: job, pns: pns)
-        for failure in outcome.failures { self.count(1, of: .failed(failure.failure), job: job, pns: pns) }
+    private func count(_ outcome: BatchOutcome, target: OutcomeTarget) throws {
+        let batch = target.batch
+        var counts: [DeliveryCountClass: Int] = [
+            .targets: batch.attempt == 0 ? outcome.total : 0, .accepted: outcome.accepted, .expired: outcome.expired,
+            .cancelled: outcome.cancelled,
+        ]
+        for failure in outcome.failures { counts[.failed(failure.failure), default: 0] += 1 }
+        try self.count(counts, of: target.job, in: (batch.pns, batch.page, batch.attempt))
     }
 
     private func insertNextAttempt(of outcome: BatchOutcome, target: OutcomeTarget) throws {

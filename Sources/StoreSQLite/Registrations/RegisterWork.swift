@@ -10,7 +10,6 @@ enum RegisterWork {
     /// The column `work` of a register job, without the handles in it.
     static let withoutHandles = """
         json_replace(work, '$.register._0.upsert._1.handle', '', '$.register._0.create._1.handle', '',
-            '$.register._0.upsert._1.written', NULL, '$.register._0.create._1.written', NULL,
             '$.register._0.upsert._1.onBehalf.user', NULL, '$.register._0.create._1.onBehalf.user', NULL,
             '$.register._0.install._0.parts', json('[]'), '$.register._0.issue.handles', json('[]'), '$.register._0.removeUser._0', NULL)
         """

@@ -1,0 +1,71 @@
+import GRDB
+import PushModel
+import StoreKit
+
+/// Counts of devices whose template was registered for another platform than the one its service is shown under: telemetry has
+/// those apart.
+///
+/// They are among the counts of their service too, and nothing but telemetry reads them.
+enum PlatformCountTable {
+    static let schema = """
+        CREATE TABLE platform_count(
+            job INTEGER NOT NULL REFERENCES job,
+            platform TEXT NOT NULL,
+            class INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (job, platform, class)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    static let add = """
+        INSERT INTO platform_count(job, platform, class, count) VALUES (?, ?, ?, ?)
+        ON CONFLICT (job, platform, class) DO UPDATE SET count = count + excluded.count
+        """
+}
+
+extension WriteContext {
+    /// Counts the devices of a batch; written once a job and group (rule 14).
+    ///
+    /// - Parameters:
+    ///   - counts: How many of each kind.
+    ///   - job: The batch's job.
+    ///   - batch: The batch, open or closed.
+    /// - Throws: SQLite's error.
+    func count(
+        _ counts: [DeliveryCountClass: Int],
+        of job: Int64,
+        in batch: (pns: Int, page: Int, attempt: Int)
+    ) throws {
+        let platform = try self.platform(of: job, in: batch)
+        for (kind, count) in counts { self.count(count, of: kind, job: job, pns: batch.pns, platform: platform) }
+    }
+
+    private func platform(of job: Int64, in batch: (pns: Int, page: Int, attempt: Int)) throws -> String? {
+        // Of the other services no registration has another.
+        guard try WrittenDevice.otherPlatforms[PushService(stored: batch.pns)] != nil else { return nil }
+        let statement = try RawStatement(
+            """
+            SELECT json_extract(template.content, '$.platform') FROM batch JOIN template ON template.number = batch.template
+            WHERE batch.job = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ?
+            """,
+            in: self.database
+        )
+        defer { statement.reset() }
+        try statement.restart(job, Int64(batch.pns), Int64(batch.page), Int64(batch.attempt))
+        return try statement.step() ? statement.text(0) : nil
+    }
+}
+
+extension JobRow {
+    /// Of a send to templates, the devices that telemetry has apart, by platform.
+    func platformCounts(in database: Database) throws -> [String: DeliveryCounts] {
+        guard case .send(let send) = self.work, send.content.kind == .template else { return [:] }
+        var counts: [String: DeliveryCounts] = [:]
+        let rows = try database.all("SELECT platform, class, count FROM platform_count WHERE job = ?", [self.sequence])
+        {
+            (platform: $0[0] as String, kind: try DeliveryCountClass(number: $0[1]), count: $0[2] as Int)
+        }
+        for row in rows { counts[row.platform, default: DeliveryCounts()].add(row.count, of: row.kind) }
+        return counts
+    }
+}
