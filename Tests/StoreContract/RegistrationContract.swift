@@ -227,7 +227,7 @@ struct RegistrationContract {
         #expect(rows == [1, 2, 3, 4, 5])
         // Just as many as there are, in several ranges: nothing comes after them.
         #expect(try await self.store.registrations(RegistrationQuery(app: .default, limit: 5)).cursor == nil)
-        #expect(try await self.store.registrations(RegistrationQuery(app: .default, limit: 4)).cursor == "4")
+        #expect(try await self.store.registrations(RegistrationQuery(app: .default, limit: 4)).cursor != nil)
         let even = RegistrationQuery(app: .default, user: try UserName("even", .folded))
         #expect(try await self.store.registrations(even).items.map(\.row) == [1, 3, 5])
         let tagged = RegistrationQuery(app: .default, tag: try Tag("t3", .folded))

@@ -193,7 +193,7 @@ extension UserRemoval {
         let rows = try database.all(
             """
             SELECT id, work, body FROM dead
-            WHERE app IN ((SELECT name FROM app WHERE number = ?), '') AND id > ? ORDER BY id LIMIT ?
+            WHERE +app IN ((SELECT name FROM app WHERE number = ?), '') AND id > ? ORDER BY id LIMIT ?
             """,
             [self.app, self.position.after, Self.largeRows]
         ) { (id: $0[0] as Int64, work: $0[1] as String?, body: [UInt8]($0[2] as Data)) }
