@@ -8,7 +8,7 @@ package enum AzureExpression {
     package static let mostTags = 6
 
     /// Whether a hub takes a tag: names of users may have `=`, which no tag of Azure has, and others that no tag has.
-    static func allows(_ tag: Tag) -> Bool { tag.name.utf8.allSatisfy(Tag.allows) }
+    package static func allows(_ tag: Tag) -> Bool { tag.name.utf8.allSatisfy(Tag.allows) }
 
     /// Checks that a hub can know a user, whom it knows by a tag.
     ///

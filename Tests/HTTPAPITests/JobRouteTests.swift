@@ -50,7 +50,7 @@ import Testing
             )
             for (path, member) in [
                 ("/api/jobs?state=done", "state"), ("/api/jobs?kind=x", "kind"), ("/api/jobs?pns=adm", "pns"),
-                ("/api/jobs?user=a%20b", "user"), ("/api/jobs?since=yesterday", "since"),
+                ("/api/jobs?user=a%0Ab", "user"), ("/api/jobs?since=yesterday", "since"),
                 ("/api/jobs?limit=0", "limit"),
                 ("/api/jobs?limit=1001", "limit"), ("/api/jobs?limit=x", "limit"), ("/api/jobs?cursor=junk", "cursor"),
                 ("/api/jobs?cursor=", "cursor"), ("/api/jobs?colour=red", "colour"),

@@ -116,7 +116,7 @@ import Testing
         (#"{"to":{"users":[]},"body":"x"}"#, "to.users"),
         (#"{"to":{"users":"ann"},"body":"x"}"#, "to.users"),
         (#"{"to":{"users":["a",null]},"body":"x"}"#, "to.users[1]"),
-        (#"{"to":{"users":["a","b","c d"]},"body":"x"}"#, "to.users[2]"),
+        (#"{"to":{"users":["a","b","c\nd"]},"body":"x"}"#, "to.users[2]"),
         (#"{"to":{"users":["a"],"user":"b"},"body":"x"}"#, "to"),
         (#"{"to":{"tag":"a||b"},"body":"x"}"#, "to.tag"),
         (#"{"to":{"tags":[]},"body":"x"}"#, "to.tags"),

@@ -321,7 +321,8 @@ struct NameContract {
             throw Unexpected("\(job)")
         }
         #expect(send.audience.expression == .tag(Tag(user: user)))
-        #expect(try await self.scenario.fanOut(job).count == 1)
+        let group = try #require(try await self.store.claim(self.scenario.message(of: job.id).id))
+        #expect(try await self.scenario.sends(of: group).map(\.request.audience) == [send.audience])
         let lists = TagExpression.any([Tag(user: user)] + (try (0..<150).map { try Tag("username:u\($0)", .folded) }))
         let campaign = try await self.scenario.accept(self.scenario.send(to: lists))
         let claim = try #require(try await self.scenario.claimCampaign(campaign))

@@ -57,6 +57,9 @@ struct HubAddressing {
         do { try AzureExpression.check(user) } catch { throw Self.refused(error.reason) }
     }
 
+    /// Whether such a hub takes a tag.
+    static func takes(_ tag: Tag) -> Bool { AzureExpression.allows(tag) }
+
     private static func services(of send: SendRequest, at hub: AppSpec.AzureHub) throws -> [PushService] {
         if let other = send.platforms.first(where: { !hub.platforms.contains($0) }) {
             throw Self.refused(Self.noService(other, at: hub))

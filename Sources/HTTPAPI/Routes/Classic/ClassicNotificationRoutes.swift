@@ -42,14 +42,19 @@ struct ClassicNotificationRoutes: Sendable {
         try SendJobs.check(content, for: [pns], spec: request.spec)
         let answer = try await self.take(
             SendRequest(
-                // A sender whose name no tag can have has no devices that listen.
-                audience: .any([Tag(user: user)] + [Tag(.sender, of: sender)].compactMap { $0 }),
+                audience: .any([Tag(user: user)] + Self.listeners(to: sender, request.spec)),
                 platforms: [pns],
                 content: content
             ),
             request: request
         )
         return self.response(to: answer, request: request)
+    }
+
+    /// The tag of the devices that asked for the sends of a sender: none for a name that no tag of the app's hub can have.
+    private static func listeners(to sender: UserName, _ spec: AppSpec) -> [Tag] {
+        guard let tag = Tag(.sender, of: sender), spec.azureHub == nil || HubAddressing.takes(tag) else { return [] }
+        return [tag]
     }
 
     /// A key sends under its name.
