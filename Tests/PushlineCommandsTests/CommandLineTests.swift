@@ -273,22 +273,22 @@ import Testing
     }
 
     /// Whatever folder a command is begun in may have one.
-    @Test func aConfigurationThatNobodyNamedIsSaid() async throws {
+    @Test func aConfigurationThatNobodyNamedIsSaid() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         try FileManager.default.createDirectory(at: folder.appending(path: "Config"), withIntermediateDirectories: true)
         let file = folder.appending(path: "Config/pushline.yaml")
         try Data("store:\n  path: /elsewhere\n".utf8).write(to: file)
-        func notes(_ arguments: [String], in folder: String) async throws -> [String] {
+        func notes(_ arguments: [String], in folder: String) throws -> [String] {
             let notes = HostCommandsTests.Lines()
-            try await Console.$noteCapture.withValue({ notes.add($0) }) {
-                _ = try await HostOptions.parse(arguments).configuration(in: folder)
+            try Console.$noteCapture.withValue({ notes.add($0) }) {
+                _ = try HostOptions.parse(arguments).configuration(in: folder)
             }
             return notes.all
         }
-        #expect(try await notes([], in: folder.path + "/").first?.contains(" \(file.path);") == true)
-        #expect(try await notes(["--config", file.path], in: "").isEmpty)
-        #expect(try await notes([], in: folder.path + "/none/").isEmpty)
+        #expect(try notes([], in: folder.path + "/").first?.contains(" \(file.path);") == true)
+        #expect(try notes(["--config", file.path], in: "").isEmpty)
+        #expect(try notes([], in: folder.path + "/none/").isEmpty)
     }
 
     @Test(arguments: [[:], ["PUSHLINE_KEY": ""], ["PUSHLINE_KEY": "k", "PUSHLINE_URL": "localhost:8080"]])
