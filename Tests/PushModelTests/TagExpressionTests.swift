@@ -137,5 +137,9 @@ import Testing
             error?.reason.hasPrefix("column \(taken.utf8.count + 3): an expression names at most 2000 tags") == true
         )
         #expect(try TagExpression(stored: taken + "&&c", .folded).tags.count == 3)
+        // Users count, however they are written.
+        let users = Self.times(most, "user('a b')||") + "user('c')"
+        #expect(throws: InvalidValue.self) { try TagExpression(parsing: users, .folded) }
+        #expect(try TagExpression(stored: users, .folded).tags.count == 2)
     }
 }

@@ -90,6 +90,7 @@ struct TagExpressionParser {
                 self.frame = Frame(start: self.position)
                 self.position += 1
             case let byte? where Tag.allows(byte):
+                try self.countOperand()
                 return try self.startsUser ? self.readUser() : self.readTag()
             case nil where self.outer.isEmpty && self.position == 0:
                 throw self.fault("a tag expression names a tag at least")
@@ -112,13 +113,16 @@ struct TagExpressionParser {
         self.position = end
     }
 
-    private mutating func readTag() throws(InvalidValue) {
+    private mutating func countOperand() throws(InvalidValue) {
         self.operands += 1
         guard self.operands <= self.mostOperands else {
             throw self.fault(
                 "an expression names at most \(self.mostOperands) tags, each counted as often as it stands there; many users are a list"
             )
         }
+    }
+
+    private mutating func readTag() throws(InvalidValue) {
         let start = self.position
         while let byte = self.current, Tag.allows(byte) || self.isInName(byte, from: start) { self.position += 1 }
         let name = String(decoding: self.bytes[start..<self.position], as: UTF8.self)
