@@ -5,6 +5,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOHTTP1
 import NIOPosix
+import OutgoingHTTP
 import PushModel
 import PushlineSimulator
 import RawHTTP

@@ -104,7 +104,7 @@ import Testing
 
         func close(by deadline: ContinuousClock.Instant) async { self.isClosed.withLockedValue { $0 = true } }
 
-        func release() { for waiter in self.waiting.withLockedValue { $0 } { waiter.resume() } }
+        func release() { for waiter in self.waiting.withLockedValue({ $0 }) { waiter.resume() } }
     }
 
     @Test func nobodyWaitsForASenderThatDoesNotComeBack() async throws {
@@ -140,7 +140,7 @@ import Testing
         #expect(await sender.send(batch) == [lost, lost])
         #expect(ContinuousClock.now - start < .seconds(1.1))
         let end = ContinuousClock.now + .seconds(10)
-        while !stuck.isClosed.withLockedValue { $0 }, ContinuousClock.now < end {
+        while !stuck.isClosed.withLockedValue({ $0 }), ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(5))
         }
         #expect(stuck.isClosed.withLockedValue { $0 })
