@@ -35,12 +35,12 @@ struct NeighbourTests {
         for _ in 0..<Self.singles { alone.append(try await Self.send(to: victim, through: installation)) }
         alone.sort()
         let greedy = try await GreedyApp(right.rawValue, in: installation)
-        let times = try await withThrowingTaskGroup(of: Int.self) { group in
+        let times = try await withThrowingTaskGroup(of: Int.self, returning: [Duration].self) { group in
             for request in try await greedy.requests(right) {
                 group.addTask {
                     var answers = 0
                     while !Task.isCancelled {
-                        do { try await request() } catch  where Task.isCancelled { break }
+                        do { try await request() } catch where Task.isCancelled { break }
                         answers += 1
                     }
                     return answers
