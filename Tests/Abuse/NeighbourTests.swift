@@ -40,7 +40,10 @@ struct NeighbourTests {
                 group.addTask {
                     var answers = 0
                     while !Task.isCancelled {
-                        do { try await request() } catch where Task.isCancelled { break }
+                        do { try await request() } catch {
+                            if Task.isCancelled { break }
+                            throw error
+                        }
                         answers += 1
                     }
                     return answers
