@@ -90,6 +90,12 @@ package final class OutgoingClient: Sendable {
         self.state = NIOLockedValueBox(State(http: make()))
     }
 
+    /// Closes the connections of a client that nobody has any more: the library must not be let go of open.
+    deinit {
+        let state = self.state.withLockedValue { $0 }
+        if !state.isClosed { Task.detached { await Self.shutDown(state.http) } }
+    }
+
     /// Makes a request.
     ///
     /// A body that stops, breaks off or is too long ends the connection, and the answer is there without it.

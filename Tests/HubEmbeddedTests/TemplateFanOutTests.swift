@@ -17,6 +17,7 @@ struct TemplateFanOutTests {
             .token(.init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ")),
             topic: "com.example.app"
         )
+        spec.fcm = .init(serviceAccountFile: "fcm.json")
         return spec
     }()
 
@@ -73,6 +74,7 @@ struct TemplateFanOutTests {
     private func batches(at broker: InMemoryBroker, of pns: PushService = .apns) async throws -> [DeliverBatch] {
         let queue = QueueName.work(.deliver(pns), .normal)
         let count = try await broker.depth(of: queue).ready
+        guard count > 0 else { return [] }
         return try await broker.consume(queue: queue, prefetch: count) { subscription in
             var batches: [DeliverBatch] = []
             for _ in 0..<count {

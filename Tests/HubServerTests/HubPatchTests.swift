@@ -117,7 +117,7 @@ struct HubPatchTests {
                 (.patch, Self.path, #"[{"op":"add","path":"/templates/t/expiry","value":"soon"}]"#),
                 (.patch, Self.path, #"[{"op":"add","path":"/templates/t/tags","value":"a b"}]"#),
                 (.patch, Self.path, #"[{"op":"add","path":"/pushChannel","value":"xyz"}]"#),
-                (.patch, Self.path, #"[{"op":"add","path":"/userId","value":"a b"}]"#),
+                (.patch, Self.path, #"[{"op":"add","path":"/userId","value":"a\u0007b"}]"#),
                 (.patch, Self.path, #"[{"op":"add","path":"/tags","value":"a b"}]"#),
                 (.patch, Self.path, #"[{"op":"add","path":"/expirationTime","value":"soon"}]"#),
                 (.patch, Self.path, #"[{"op":"add","path":"/pushVariables","value":"7"}]"#),

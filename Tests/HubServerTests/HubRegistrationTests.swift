@@ -324,7 +324,7 @@ struct HubRegistrationTests {
                 ("i", #"{"platform":"apns",\#(channel),"pushVariables":{"a":"b"}}"#, "pushVariables"),
                 ("i", #"{"platform":"apns"}"#, "pushChannel"),
                 ("a%20b", #"{"platform":"apns",\#(channel)}"#, "installationId"),
-                ("i", #"{"platform":"apns",\#(channel),"userId":"a/b"}"#, "userId"),
+                ("i", #"{"platform":"apns",\#(channel),"userId":"a\u0007b"}"#, "userId"),
                 ("i", #"{"platform":"apns",\#(channel),"tags":["username:x"],"userId":"y"}"#, "username:x"),
             ] {
                 let answer = try await hub.call(.put, "/default/installations/\(id)", body: body)

@@ -23,7 +23,7 @@ struct OnBehalfContract {
     }
 
     private func patch(add: [String] = [], remove: [String] = []) throws -> RegisterRequest.Patch {
-        .init(add: try add.map { try Tag($0, .folded) }, remove: try remove.map { try Tag($0, .folded) })
+        .init(add: try add.map { try Tag($0, .folded) }, remove: try remove.map { try Tag($0, .folded) }, mostTags: 60)
     }
 
     private func change(

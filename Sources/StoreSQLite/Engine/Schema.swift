@@ -426,6 +426,7 @@ enum Schema {
         CREATE INDEX dead_work ON dead(at) WHERE work IS NOT NULL;
         -- Messages that were about to be looked at alone. at: by the store's clock. There are as many as workers have died of.
         CREATE TABLE suspect(fingerprint BLOB PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+        CREATE INDEX suspect_at ON suspect(at);
         """
 
     private static let contents = """
