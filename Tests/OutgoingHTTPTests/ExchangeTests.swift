@@ -87,7 +87,9 @@ import Testing
             try await peer.heal()
             // Behind a connection that is still being made nothing is sent: until it is given up, requests are not begun.
             var healed = await Self.ask(client, peer.port, within: .seconds(20))
-            for _ in 0..<10 where !healed.isAnswered { healed = await Self.ask(client, peer.port, within: .seconds(20)) }
+            for _ in 0..<10 where !healed.isAnswered {
+                healed = await Self.ask(client, peer.port, within: .seconds(20))
+            }
             #expect(try healed.get().body == .whole(ByteBuffer(string: "0123456789")))
         }
     }
