@@ -53,7 +53,7 @@ extension RangeReplaceableCollection where Element: AwaitsCommit {
 }
 
 /// Looks at a queue a few times a second for those whose time is over, as long as there are any with one.
-package final class DeadlineWatch: Sendable {
+package final class CommitWatch: Sendable {
     private let interval: Duration
     private let isOn = NIOLockedValueBox(false)
     private let queue = DispatchQueue(label: "pushline.commit.deadlines")

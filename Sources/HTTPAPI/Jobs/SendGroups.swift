@@ -14,7 +14,7 @@ final class SendGroups: Sendable {
     private let acceptor: JobAcceptor
     /// The apps whose group is being written or whose last message lingers.
     private let lines = NIOLockedValueBox<[AppID: Line]>([:])
-    private let watch = DeadlineWatch()
+    private let watch = CommitWatch()
 
     /// The sends of an app.
     private struct Line {

@@ -53,8 +53,12 @@ struct BodyReader: Sendable {
         }
         var length = request.headers.text(of: .contentLength).flatMap(Int.init)
         if let length, length > limit { throw Self.tooLarge(limit) }
-        // How much comes out, nobody has said.
-        if coding != .identity { length = nil }
+        var most = limit
+        if coding != .identity {
+            // How much comes out nobody has said, but how much may.
+            if let length { most = min(limit, IncomingBody.most(of: length)) }
+            length = nil
+        }
         guard self.reading.take(for: caller) else {
             throw Problem.later(.serviceUnavailable, "too many request bodies are being read", seconds: 1)
         }
@@ -69,8 +73,8 @@ struct BodyReader: Sendable {
         do {
             try await self.timeouts.run(
                 { id in
-                    try await self.collect(stream, upTo: limit, into: &body, deadline: id) {
-                        try self.large.permit(limit * cost, for: caller)
+                    try await self.collect(stream, coding, upTo: limit, into: &body, deadline: id) {
+                        try self.large.permit(most * cost, for: caller)
                     }
                 },
                 end: connection.end
@@ -97,22 +101,29 @@ struct BodyReader: Sendable {
     /// Reads a body; beyond the usual limit it needs a permit, and its deadline moves with the bytes received.
     private func collect(
         _ stream: RequestBody,
+        _ coding: ContentCoding,
         upTo limit: Int,
         into body: inout Body,
         deadline: Int,
         permit: () throws -> FairPermits.Permit
     ) async throws {
+        // What inflates costs its sender next to nothing: it takes a permit early, and earns less time.
+        let usual = coding == .identity ? self.configuration.maximumBodySize : Self.inflatedWithoutPermit
+        let rate = self.configuration.largeBodyRate * (coding == .identity ? 1 : IncomingBody.ratio)
         for try await piece in stream {
             let size = body.bytes.count + piece.readableBytes
             guard size <= limit else { throw Self.tooLarge(limit) }
-            if size > self.configuration.maximumBodySize, body.permit == nil { body.permit = try permit() }
+            if size > usual, body.permit == nil { body.permit = try permit() }
             if body.permit != nil {
-                let seconds = Double(piece.readableBytes) / Double(self.configuration.largeBodyRate)
+                let seconds = Double(piece.readableBytes) / Double(rate)
                 self.timeouts.extend(deadline, by: .seconds(seconds))
             }
             body.bytes.append(contentsOf: piece.readableBytesView)
         }
     }
+
+    /// The most bytes of a compressed body that are inflated without a permit.
+    private static let inflatedWithoutPermit = 64 << 10
 
     static let brokenOff = Problem(.badRequest, "the body ended early or is not valid HTTP")
 

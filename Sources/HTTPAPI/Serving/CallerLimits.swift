@@ -12,6 +12,8 @@ struct CallerLimits: Sendable {
     private let arriving = NIOLockedValueBox(0)
     /// Authenticated requests in progress whose bodies are read.
     private let working: FairPermits
+    /// Those among them whose bodies are long enough for the thread of their own.
+    private let large = FairPermits(64)
 
     init(configuration: APIConfiguration, body: BodyReader) {
         self.configuration = configuration
@@ -60,6 +62,9 @@ struct CallerLimits: Sendable {
         guard self.working.take(for: caller) else { throw Self.tooMany }
         defer { self.working.release(of: caller) }
         guard body.bytes.count > LargeWork.least else { return try await work(body) }
+        // They are worked on one after the other: a caller who sends many shall not stand before everybody else.
+        guard self.large.take(for: caller) else { throw Self.tooMany }
+        defer { self.large.release(of: caller) }
         return try await self.body.large.thread.run { try await work(body) }
     }
 

@@ -15,8 +15,11 @@ struct IncomingBody: AsyncSequence, Sendable {
 
     /// Beyond so many bytes, gzip may become no more than ``ratio`` times what came: lines of text become ten to fifty times as many,
     /// and a thousand times is somebody else's work for nothing.
-    static let free = 16 << 20
-    static let ratio = 200
+    static let free = 256 << 10
+    static let ratio = 60
+
+    /// The most bytes that so many of gzip may become.
+    static func most(of sent: Int) -> Int { Self.free + Self.ratio * sent }
 
     private let pieces: RequestBody
     private let ask: (@Sendable () -> Void)?
@@ -81,10 +84,10 @@ struct IncomingBody: AsyncSequence, Sendable {
         private mutating func count(_ bytes: Int) async throws {
             let before = self.made
             self.made += bytes
-            guard self.made <= IncomingBody.free + IncomingBody.ratio * self.read else {
+            guard self.made <= IncomingBody.most(of: self.read) else {
                 throw Problem(
                     .contentTooLarge,
-                    "the body becomes more than \(IncomingBody.ratio) times what was sent; send it in a plainer form"
+                    "the body inflates to more than \(IncomingBody.ratio) times what was sent; send it uncompressed"
                 )
             }
             // One piece that was received may become very many, and others have work too.
@@ -93,9 +96,9 @@ struct IncomingBody: AsyncSequence, Sendable {
 
         private static func problem(_ failure: GzipInflater.Failure) -> Problem {
             switch failure {
-            case .malformed: Problem(.badRequest, "the body is not the gzip that Content-Encoding says")
-            case .truncated: Problem(.badRequest, "the body's gzip ends before its end")
-            case .noMemory: .later(.serviceUnavailable, "there is no memory to inflate the body", seconds: 1)
+            case .malformed: Problem(.badRequest, "the body is not gzip, though Content-Encoding says so")
+            case .truncated: Problem(.badRequest, "the gzip body is incomplete")
+            case .noMemory: .later(.serviceUnavailable, "there is not enough memory to inflate the body", seconds: 1)
             }
         }
     }

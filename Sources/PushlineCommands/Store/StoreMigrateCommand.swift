@@ -49,9 +49,9 @@ struct StoreMigrateCommand: AsyncParsableCommand {
             let copy = try self.take(wanted, from: found.number, of: store)
             self.showResult(found.number + wanted.count, wanted.count, backup: copy, store)
             if let next = numbered.dropFirst(wanted.count).first {
-                throw CommandFailure.failed(
-                    "the step to version \(next.number) contracts (\(next.step.summary)): stop all programs of the older Pushline, then run "
-                        + "pushline store migrate"
+                Console.note(
+                    "pushline: version \(next.number) is left, for it contracts (\(next.step.summary)): when no program of the older Pushline "
+                        + "runs, run pushline store migrate"
                 )
             }
         }

@@ -48,10 +48,19 @@ struct LineLogHandler: LogHandler {
         var line = "\(time) \(event.level.rawValue) \(self.label): \(Self.oneLine(event.message.description))"
         for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
             let text = Self.oneLine(value.description)
-            let isBare = !text.isEmpty && text.allSatisfy { !$0.isWhitespace && $0 != "\"" && $0 != "=" }
-            line += " \(key)=\(isBare ? text : "\"\(text.replacing("\"", with: "\\\""))\"")"
+            line += " \(key)=\(Self.isBare(text) ? text : Self.quoted(text))"
         }
         return line
+    }
+
+    /// Whether a value may stand without quotes; by scalars, for a mark that combines with a quote leaves it a quote.
+    private static func isBare(_ text: String) -> Bool {
+        !text.isEmpty && text.unicodeScalars.allSatisfy { !$0.properties.isWhitespace && $0 != "\"" && $0 != "=" }
+    }
+
+    private static func quoted(_ text: String) -> String {
+        let scalars = text.unicodeScalars.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : String($0) }
+        return "\"\(scalars.joined())\""
     }
 
     private func json(_ event: LogEvent, time: String, metadata: Logger.Metadata) -> String {

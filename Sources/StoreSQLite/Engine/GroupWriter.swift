@@ -42,7 +42,7 @@ final class GroupWriter: Sendable {
     private let queue = DispatchQueue(label: "pushline.store.writer", qos: .userInitiated)
     private let inlineExecution: InlineExecution
     private let state = NIOLockedValueBox(State())
-    private let watch = DeadlineWatch()
+    private let watch = CommitWatch()
     private let commitCount = NIOLockedValueBox(0)
     private let commitTime = MetricDescription.storeCommitDuration.timer()
     private let commitSize = MetricDescription.storeCommitChanges.recorder()
