@@ -53,12 +53,9 @@ struct BodyReader: Sendable {
         }
         var length = request.headers.text(of: .contentLength).flatMap(Int.init)
         if let length, length > limit { throw Self.tooLarge(limit) }
-        var most = limit
-        if coding != .identity {
-            // How much comes out nobody has said, but how much may.
-            if let length { most = min(limit, IncomingBody.most(of: length)) }
-            length = nil
-        }
+        // How much comes out of gzip nobody has said, but how much may.
+        let most = coding == .identity ? limit : min(limit, length.map(IncomingBody.most) ?? limit)
+        if coding != .identity { length = nil }
         guard self.reading.take(for: caller) else {
             throw Problem.later(.serviceUnavailable, "too many request bodies are being read", seconds: 1)
         }
