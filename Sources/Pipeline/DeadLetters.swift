@@ -27,9 +27,12 @@ struct DeadLetterPublisher: Sendable {
         CrashPoint.deadPublished.reach()
     }
 
+    /// Why a message is dead that names no row of the outbox.
+    static let unnamed = "its message-id is no number of an outbox message"
+
     /// Sends a message there that names no row of the outbox.
     func publishUnnamed(_ delivery: Delivery, from queue: String) async throws {
-        try await self.publish(delivery, from: queue, reason: "its message-id is no number of an outbox message")
+        try await self.publish(delivery, from: queue, reason: Self.unnamed)
     }
 }
 
@@ -59,7 +62,7 @@ package struct DeadLetterConsumer: Service {
             logger: self.logger,
             suspects: Suspects(store: self.store, queue: QueueName.dead, logger: self.logger),
             // The row is its message's, which is counted for its workers.
-            count: { delivery, _ in delivery.deliveryCount >= FairLimiter.exclusiveRedeliveries },
+            count: { delivery, _ in .work(isRepeated: delivery.deliveryCount >= FairLimiter.exclusiveRedeliveries) },
             handle: { delivery, subscription, _ in try await self.keep(delivery, subscription) },
             inspect: { _ = IncomingDeadLetter($0) },
             condemn: { delivery, reason in

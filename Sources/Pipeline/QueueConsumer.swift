@@ -8,6 +8,16 @@ extension Delivery {
     var app: AppID? { self.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) } }
 }
 
+/// What a message is that came before, once that is counted.
+enum CountedDelivery: Equatable {
+    /// It is worked on; whether it came repeatedly.
+    case work(isRepeated: Bool)
+    /// It is done with and acknowledged, or will come again.
+    case over
+    /// It ends its workers.
+    case dead(reason: String)
+}
+
 /// Reads one queue and works on its messages side by side, as many as a limiter admits.
 ///
 /// A message that came before is counted before anything of it is read, and from its third delivery on alone (rule 5).
@@ -24,9 +34,8 @@ struct QueueConsumer: Sendable {
     let suspects: Suspects
     /// Counts a message that came before.
     ///
-    /// It reads nothing but the message's number. Its result is whether it came repeatedly, or nil when it is done with and
-    /// acknowledged.
-    let count: @Sendable (Delivery, any Subscription) async throws -> Bool?
+    /// It reads nothing but the message's number.
+    let count: @Sendable (Delivery, any Subscription) async throws -> CountedDelivery
     /// Works on one message, and acknowledges it when it is done with; told whether it came repeatedly.
     let handle: @Sendable (Delivery, any Subscription, Bool) async throws -> Void
     /// Reads what work on a message reads of it, to no end but to survive it.
@@ -101,45 +110,43 @@ struct QueueConsumer: Sendable {
         }
     }
 
-    /// Counts a message that came before.
-    ///
-    /// - Returns: Whether it came repeatedly; nil when it is done with, or will come again.
-    private func counted(_ delivery: Delivery, _ subscription: any Subscription) async throws -> Bool? {
-        guard delivery.deliveryCount > 0 else { return false }
+    /// Counts a message that came before; from its third delivery on it is looked at alone.
+    private func counted(_ delivery: Delivery, _ subscription: any Subscription) async throws -> CountedDelivery {
+        guard delivery.deliveryCount > 0 else { return .work(isRepeated: false) }
         guard delivery.deliveryCount >= FairLimiter.exclusiveRedeliveries else {
             return try await self.count(delivery, subscription)
         }
-        // Its cost and its app are not known, for nothing of it is read yet.
-        let permit =
-            self.isolatesRedeliveries
-            ? try await self.limiter.acquire(self.priority, redeliveries: delivery.deliveryCount) : nil
-        defer { if let permit { self.limiter.release(permit) } }
-        guard !Task.isShuttingDownGracefully, subscription.isCurrent(delivery) else { return nil }
-        return try await self.suspects.examine(
-            delivery,
-            condemn: { reason in
-                try await self.condemn(delivery, reason)
-                await subscription.acknowledge([delivery])
-            },
-            look: {
-                guard let isRepeated = try await self.count(delivery, subscription) else { return nil }
-                self.inspect(delivery)
-                return isRepeated
-            }
-        )
+        return try await self.suspects.examine(delivery) {
+            // It may have waited long for its turn: what comes again is counted then.
+            guard !Task.isShuttingDownGracefully, subscription.isCurrent(delivery) else { return .over }
+            let counted = try await self.count(delivery, subscription)
+            if case .work = counted { self.inspect(delivery) }
+            return counted
+        }
     }
 
     private func work(on delivery: Delivery, _ subscription: any Subscription) async throws {
-        guard let isRepeated = try await self.counted(delivery, subscription) else { return }
+        // Held from its count to the end of its work: what waits behind a message that ends its workers is not counted for it.
+        // Its cost and its app are not known yet.
+        var alone: FairLimiter.Permit?
+        if self.isolatesRedeliveries, delivery.deliveryCount >= FairLimiter.exclusiveRedeliveries {
+            alone = try await self.limiter.acquire(self.priority, redeliveries: delivery.deliveryCount)
+        }
+        defer { if let alone { self.limiter.release(alone) } }
+        let isRepeated: Bool
+        switch try await self.counted(delivery, subscription) {
+        case .over: return
+        case .work(let isOften): isRepeated = isOften
+        case .dead(let reason):
+            // The dead queue may take long, and nobody is to wait for it.
+            if let permit = alone.take() { self.limiter.release(permit) }
+            return try await self.bury(delivery, subscription, reason)
+        }
         while true {
             do {
                 if self.isBlocked(delivery) { throw FairLimiter.Rejection() }
-                let permit = try await self.limiter.acquire(
-                    self.priority,
-                    cost: self.cost(delivery),
-                    tenant: self.tenant(delivery),
-                    redeliveries: self.isolatesRedeliveries ? delivery.deliveryCount : 0
-                )
+                let permit: FairLimiter.Permit
+                if let held = alone.take() { permit = held } else { permit = try await self.permit(for: delivery) }
                 defer { self.limiter.release(permit) }
                 // A message whose permit comes during a drain is not begun and returns to its queue. A message that
                 // waited while its connection was lost is skipped: the broker has delivered it again (rule 10).
@@ -148,6 +155,7 @@ struct QueueConsumer: Sendable {
                 if self.isBlocked(delivery) { throw FairLimiter.Rejection() }
                 return try await self.handle(delivery, subscription, isRepeated)
             } catch is FairLimiter.Rejection {
+                if let permit = alone.take() { self.limiter.release(permit) }
                 // Another worker may be at its copy, and deferring would void that.
                 guard subscription.isCurrent(delivery) else { return }
                 if try await self.deferWork(delivery, subscription) { return }
@@ -156,6 +164,23 @@ struct QueueConsumer: Sendable {
                 try await Task.sleep(for: .milliseconds(500))
             }
         }
+    }
+
+    private func permit(for delivery: Delivery) async throws -> FairLimiter.Permit {
+        try await self.limiter.acquire(
+            self.priority,
+            cost: self.cost(delivery),
+            tenant: self.tenant(delivery),
+            redeliveries: self.isolatesRedeliveries ? delivery.deliveryCount : 0
+        )
+    }
+
+    /// Gives a message that ends its workers to who keeps the dead.
+    private func bury(_ delivery: Delivery, _ subscription: any Subscription, _ reason: String) async throws {
+        guard subscription.isCurrent(delivery) else { return }
+        try await self.condemn(delivery, reason)
+        await subscription.acknowledge([delivery])
+        await self.suspects.forget(delivery)
     }
 
     private func giveUp(_ delivery: Delivery, _ subscription: any Subscription, _ error: any Error) async {

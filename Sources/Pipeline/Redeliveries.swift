@@ -51,7 +51,7 @@ struct Redeliveries {
     ///   - deadLetters: Takes what is dead.
     ///   - queue: The queue that it came from.
     ///   - seen: As of ``count(_:seen:)``.
-    /// - Returns: Whether it came repeatedly; nil when it is done with.
+    /// - Returns: What it is; what is dead is the caller's to give away.
     /// - Throws: `StoreError`, as ``StoreRetry`` does.
     func settle(
         _ delivery: Delivery,
@@ -59,19 +59,18 @@ struct Redeliveries {
         _ deadLetters: DeadLetterPublisher,
         from queue: String,
         seen: Int = 0
-    ) async throws -> Bool? {
-        if let id = MessageID(delivery.properties.messageID) {
-            switch try await self.count(id, seen: seen) {
-            case .work(let isRepeated): return isRepeated
-            case .gone: break
-            case .split: try await self.split(id, delivery, deadLetters, from: queue)
-            case .dead(let reason): try await deadLetters.publish(delivery, from: queue, reason: reason)
-            }
-        } else {
-            try await deadLetters.publishUnnamed(delivery, from: queue)
+    ) async throws -> CountedDelivery {
+        guard let id = MessageID(delivery.properties.messageID) else {
+            return .dead(reason: DeadLetterPublisher.unnamed)
+        }
+        switch try await self.count(id, seen: seen) {
+        case .work(let isRepeated): return .work(isRepeated: isRepeated)
+        case .gone: break
+        case .split: try await self.split(id, delivery, deadLetters, from: queue)
+        case .dead(let reason): return .dead(reason: reason)
         }
         await subscription.acknowledge([delivery])
-        return nil
+        return .over
     }
 
     /// Gives every member of a message a message of its own; where the store cannot do it, the message is dead.

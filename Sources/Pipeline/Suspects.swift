@@ -7,8 +7,8 @@ import Store
 /// Finds the messages that end their workers before their rows are counted (rule 5).
 ///
 /// From its third delivery on a message is looked at alone. It is noted as a suspect before anything of it is read but the broker's
-/// `x-delivery-count`, and cleared when it is counted and read. Who is still noted at a later delivery has ended its worker: its
-/// neighbours in the prefetch, which the broker counts as often, were not.
+/// `x-delivery-count`, and cleared when it is counted and read. A message that is still noted at a later delivery has ended its worker. Its
+/// neighbours in the prefetch are counted as often by the broker, but were not noted.
 struct Suspects: Sendable {
     /// One message at a time in this process: while one is noted no other is looked at.
     private static let turn = FairLimiter(permits: 1, slowAfter: nil)
@@ -27,38 +27,37 @@ struct Suspects: Sendable {
     ///
     /// - Parameters:
     ///   - delivery: The message.
-    ///   - condemn: Gives it to who keeps the dead, with the reason, and is done with it.
     ///   - look: Counts it and reads it.
-    /// - Returns: What `look` returns; nil when it is dead.
-    /// - Throws: What `look` or `condemn` throws, and the store's error.
-    func examine<Result>(
+    /// - Returns: What `look` returns; dead for a message that ended its worker while it was looked at before. It stays a suspect until
+    ///   it is with who keeps the dead (``forget(_:)``).
+    /// - Throws: What `look` throws, and the store's error.
+    func examine(
         _ delivery: Delivery,
-        condemn: (String) async throws -> Void,
-        look: () async throws -> Result?
-    ) async throws -> Result? {
+        look: () async throws -> CountedDelivery
+    ) async throws -> CountedDelivery {
         let fingerprint = Self.fingerprint(of: delivery, in: self.queue)
         let retry = StoreRetry(logger: self.logger)
         return try await self.turn.withPermit(.normal) {
             let wasNoted = try await retry.run { try await self.store.suspect(fingerprint) }
-            let result: Result?
+            if wasNoted, delivery.deliveryCount >= Self.limit {
+                return .dead(
+                    reason: "it ended its worker before it was counted: delivered \(delivery.deliveryCount + 1) times"
+                )
+            }
             do {
-                if wasNoted, delivery.deliveryCount >= Self.limit {
-                    try await condemn(
-                        "it ended its worker before it was counted: delivered \(delivery.deliveryCount + 1) times"
-                    )
-                    result = nil
-                } else {
-                    result = try await look()
-                }
+                let result = try await look()
+                try await retry.run { try await self.store.clear(suspect: fingerprint) }
+                return result
             } catch {
-                // Who comes this far has survived it. A process that is told to end has its task cancelled, and clears it all the same.
+                // The worker has survived the message. A process that is told to end has its task cancelled, and clears it all the same.
                 await Task { await self.clear(fingerprint) }.value
                 throw error
             }
-            try await retry.run { try await self.store.clear(suspect: fingerprint) }
-            return result
         }
     }
+
+    /// Clears a message that is with who keeps the dead.
+    func forget(_ delivery: Delivery) async { await self.clear(Self.fingerprint(of: delivery, in: self.queue)) }
 
     private func clear(_ fingerprint: [UInt8]) async {
         do { try await self.store.clear(suspect: fingerprint) } catch {

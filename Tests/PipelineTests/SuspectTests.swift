@@ -60,12 +60,13 @@ import Testing
     private func consumer(
         _ store: any SuspectStore,
         isolates: Bool = true,
-        endingAt ends: Set<String> = []
+        endingAt ends: Set<String> = [],
+        endingWork: Set<String> = []
     ) -> QueueConsumer {
         let turn = FairLimiter(permits: 1, slowAfter: nil)
         let deadLetters = DeadLetterPublisher(broker: self.broker)
         /// Where the process ends nothing of it goes on.
-        @Sendable func end(_ delivery: Delivery) async throws {
+        @Sendable func end(_ delivery: Delivery, at ends: Set<String>) async throws {
             guard ends.contains(delivery.properties.messageID) else { return }
             self.note("end", delivery)
             try await Task.sleep(for: .seconds(3600))
@@ -79,12 +80,13 @@ import Testing
             logger: self.logger,
             suspects: Suspects(store: store, queue: Self.queue, logger: self.logger, turn: turn),
             count: { delivery, _ in
-                try await end(delivery)
+                try await end(delivery, at: ends)
                 self.note("count", delivery)
-                return delivery.deliveryCount > 1
+                return .work(isRepeated: delivery.deliveryCount > 1)
             },
             handle: { delivery, subscription, _ in
                 self.note("handle", delivery)
+                try await end(delivery, at: endingWork)
                 await subscription.acknowledge([delivery])
             },
             inspect: { self.note("inspect", $0) },
@@ -139,6 +141,15 @@ import Testing
             #expect(reason == "it ended its worker before it was counted: delivered 4 times")
         }
         #expect(self.store.with { $0.suspects.isEmpty })
+    }
+
+    /// What waits behind a message that ends its workers is not counted for it: else it were as dead in the end.
+    @Test func whatIsCountedIsWorkedOnBeforeTheNextIsCounted() async throws {
+        let ids = ["1", "2", "3", "4"]
+        try await self.publish(ids)
+        try await self.lose(4, times: 2)
+        try await self.running(self.consumer(self.store, endingWork: Set(ids))) { !self.notes("end").isEmpty }
+        #expect(self.notes("count").count == 1 && self.notes("handle").count == 1)
     }
 
     /// A worker that is told to end while it looks at a message has not died of it.

@@ -189,15 +189,15 @@ package struct SendWorker: Service {
     }
 
     /// Counts a redelivery, to find messages that crash their send workers (rule 5).
-    ///
-    /// - Returns: Whether the message is to run exclusively; nil if it is finished.
     private func countRedelivery(
         _ delivery: Delivery,
         _ subscription: any Subscription,
         from queue: String
-    ) async throws -> Bool? {
+    ) async throws -> CountedDelivery {
         // It joins the work on it.
-        if let id = MessageID(delivery.properties.messageID), self.inProgress.has(id) { return false }
+        if let id = MessageID(delivery.properties.messageID), self.inProgress.has(id) {
+            return .work(isRepeated: false)
+        }
         let retry = StoreRetry(logger: self.logger, limit: .seconds(30))
         return try await Redeliveries(store: self.store, retry: retry).settle(
             delivery,
