@@ -103,6 +103,7 @@ import Testing
             #expect(try await Self.ask(client) == .response(HTTP2Response(status: 200)))
             try await peer.heal()
             #expect(try await Self.ask(client, within: .seconds(20)) == .response(HTTP2Response(status: 200)))
+            for _ in 0..<500 where peer.closed == 0 { try await Task.sleep(for: .milliseconds(10)) }
             #expect(peer.closed == 1)
         }
     }

@@ -177,7 +177,12 @@ struct StoppedServiceTests {
                 return
             }
             try await peer.heal()
-            #expect(try await endpoint.token(form: [], deadline: .now + .seconds(30)).text == "abc")
+            // What waits behind a connection that is still being made is not begun, and asked again.
+            var token: String?
+            for _ in 0..<10 where token == nil {
+                token = try? await endpoint.token(form: [], deadline: .now + .seconds(30)).text
+            }
+            #expect(token == "abc")
             await client.close()
         }
     }

@@ -98,7 +98,7 @@ struct RegisterWorkContract {
         var (listed, cursor): ([JobID], String?) = ([], nil)
         repeat {
             let page = try await self.store.jobs(JobQuery(app: .default, cursor: cursor))
-            #expect((1..<6).contains(page.items.count))
+            #expect(page.items.count < 6)
             listed += page.items.map(\.id)
             cursor = page.cursor
         } while cursor != nil
