@@ -38,7 +38,7 @@ import Testing
             limiter: FairLimiter(permits: 1),
             logger: self.logger,
             suspects: Suspects(store: ScriptedOutbox(), queue: Self.queue, logger: self.logger),
-            count: { _, _ in false },
+            count: { _, _ in .work(isRepeated: false) },
             handle: { delivery, subscription, _ in try await handle(delivery, subscription) },
             condemn: { _, _ in },
             isolatesRedeliveries: false
