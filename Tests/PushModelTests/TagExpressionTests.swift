@@ -134,7 +134,7 @@ import Testing
         #expect(try TagExpression(parsing: taken, .folded).steps.count == most + most / 2 + 1)
         let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: taken + "&&c", .folded) }
         #expect(
-            error?.reason.hasPrefix("column \(taken.utf8.count + 3): an expression names at most 2000 tags") == true
+            error?.reason.hasPrefix("column \(taken.utf8.count + 3): an expression has at most 2000 tags") == true
         )
         #expect(try TagExpression(stored: taken + "&&c", .folded).tags.count == 3)
         // Users count, however they are written.

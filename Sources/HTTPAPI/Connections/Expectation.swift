@@ -33,6 +33,6 @@ package enum Expectation: Sendable {
     /// - Throws: ``Problem`` 417.
     package static func check(_ headers: HTTPFields) throws {
         guard Expectation(headers) == .unknown else { return }
-        throw Problem(.expectationFailed, "Expect: 100-continue is the only expectation that is met here")
+        throw Problem(.expectationFailed, "Expect: only 100-continue is supported")
     }
 }

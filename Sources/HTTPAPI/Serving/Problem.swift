@@ -81,7 +81,7 @@ struct Problem: Error, Sendable, Equatable {
         case .overdue:
             self = .later(
                 .serviceUnavailable,
-                "the store is busy: the request has left its queue, and nothing of it was done; try again",
+                "the store is busy: nothing of the request was done; try again",
                 seconds: 1
             )
         case .unavailable:

@@ -206,7 +206,7 @@ package struct InstallationPatch: Sendable, Equatable {
         case .add, .replace:
             throw InvalidValue(
                 member: place,
-                "is no place of \(tags.count) tags: a tag is added at - or at a number, replaced at a number, and removed by its name"
+                "is not a place among \(tags.count) tags: add at - or at a number, replace at a number, remove by name"
             )
         }
     }

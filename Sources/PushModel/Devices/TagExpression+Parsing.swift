@@ -117,7 +117,7 @@ struct TagExpressionParser {
         self.operands += 1
         guard self.operands <= self.mostOperands else {
             throw self.fault(
-                "an expression names at most \(self.mostOperands) tags, each counted as often as it stands there; many users are a list"
+                "an expression has at most \(self.mostOperands) tags, repeated ones counted each time; send to many users with to.users"
             )
         }
     }

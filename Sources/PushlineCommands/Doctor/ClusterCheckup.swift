@@ -76,7 +76,7 @@ struct ClusterCheckup {
             if !away.isEmpty {
                 "start RabbitMQ on \(away.joined(separator: ", ")), then rabbitmq-queues rebalance quorum"
             } else if queue.leader == nil {
-                "RabbitMQ elects none: look at its log"
+                "no leader is elected: look at RabbitMQ's log"
             } else {
                 "add members: rabbitmq-queues grow NODE all"
             }

@@ -1,4 +1,3 @@
-import FaultInjection
 import GRDB
 import PushModel
 import Store
@@ -14,32 +13,10 @@ import StoreKit
 /// Columns of a user, an account or a tag have the ``UserName/key`` or ``Tag/key``, which is used for lookups (decision
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
-    /// What has changed since version 1.
-    static let plan = SchemaPlan(steps: TrialStep.asked.map { SchemaStep(trial: $0) })
-
-    /// The tables that a file has.
-    enum Found: Equatable {
-        /// None: the file is new.
-        case none
-        case version(SchemaVersion)
-        /// Those of a program from before version 1, or another program's.
-        case foreign
-    }
-
-    /// The schema found in a file.
-    static func found(in database: Database) throws -> Found {
-        guard try database.exists("SELECT 1 FROM sqlite_master LIMIT 1") else { return .none }
-        guard try database.tableExists("schema") else { return .foreign }
-        let version = try database.first("SELECT version, opens_from FROM schema") {
-            SchemaVersion(number: $0[0], opensFrom: $0[1])
-        }
-        return version.map { .version($0) } ?? .foreign
-    }
-
     /// Makes the tables of version 1, and takes each step of a plan.
     static func create(in database: Database, _ plan: SchemaPlan) throws {
         for tables in [
-            self.version, self.administration, SessionTable.schema, TemplateTable.schema, self.registrations,
+            self.versions, self.administration, SessionTable.schema, TemplateTable.schema, self.registrations,
             OutboxTable.schema,
             self.jobs, RecipientTable.schema, HubCallTable.schema, self.batches, PlatformCountTable.schema,
             self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalTables.schema,
@@ -51,35 +28,6 @@ enum Schema {
             try self.take(number, of: plan, after: .first, in: database)
         }
     }
-
-    /// Takes one step: the caller's transaction has the whole of it.
-    ///
-    /// - Parameters:
-    ///   - number: The version to which it leads.
-    ///   - plan: The steps.
-    ///   - found: The version that the store had.
-    ///   - database: In a transaction of the caller's.
-    /// - Throws: The database's error.
-    static func take(_ number: Int, of plan: SchemaPlan, after found: SchemaVersion, in database: Database) throws {
-        try database.execute(sql: plan.steps[number - 2].sql)
-        try self.mark(plan.version(number, after: found), in: database)
-    }
-
-    private static func mark(_ version: SchemaVersion, in database: Database) throws {
-        try database.execute(
-            sql: "INSERT OR REPLACE INTO schema(id, version, opens_from) VALUES (1, ?, ?)",
-            arguments: [version.number, version.opensFrom]
-        )
-    }
-
-    private static let version = """
-        -- One row: the last step that was taken, and the oldest version of a program that works with the tables (SchemaPlan).
-        CREATE TABLE schema(
-            id INTEGER PRIMARY KEY CHECK (id = 1),
-            version INTEGER NOT NULL,
-            opens_from INTEGER NOT NULL
-        ) STRICT;
-        """
 
     private static let administration = """
         -- One row: the store's clock is CLOCK_BOOTTIME + shift while this boot lasts.

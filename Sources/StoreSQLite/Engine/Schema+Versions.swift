@@ -1,0 +1,57 @@
+import FaultInjection
+import GRDB
+import StoreKit
+
+/// The version of a file's tables, and the steps from one to the next.
+extension Schema {
+    /// What has changed since version 1.
+    static let plan = SchemaPlan(steps: TrialStep.asked.map { SchemaStep(trial: $0) })
+
+    /// The tables that a file has.
+    enum Found: Equatable {
+        /// None: the file is new.
+        case none
+        case version(SchemaVersion)
+        /// Those of a program from before version 1, or another program's.
+        case foreign
+    }
+
+    /// The schema found in a file.
+    static func found(in database: Database) throws -> Found {
+        guard try database.exists("SELECT 1 FROM sqlite_master LIMIT 1") else { return .none }
+        guard try database.tableExists("schema") else { return .foreign }
+        let version = try database.first("SELECT version, opens_from FROM schema") {
+            SchemaVersion(number: $0[0], opensFrom: $0[1])
+        }
+        return version.map { .version($0) } ?? .foreign
+    }
+
+    /// Takes one step: the caller's transaction has the whole of it.
+    ///
+    /// - Parameters:
+    ///   - number: The version to which it leads.
+    ///   - plan: The steps.
+    ///   - found: The version that the store had.
+    ///   - database: In a transaction of the caller's.
+    /// - Throws: The database's error.
+    static func take(_ number: Int, of plan: SchemaPlan, after found: SchemaVersion, in database: Database) throws {
+        try database.execute(sql: plan.steps[number - 2].sql)
+        try self.mark(plan.version(number, after: found), in: database)
+    }
+
+    static func mark(_ version: SchemaVersion, in database: Database) throws {
+        try database.execute(
+            sql: "INSERT OR REPLACE INTO schema(id, version, opens_from) VALUES (1, ?, ?)",
+            arguments: [version.number, version.opensFrom]
+        )
+    }
+
+    static let versions = """
+        -- One row: the last step that was taken, and the oldest version of a program that works with the tables (SchemaPlan).
+        CREATE TABLE schema(
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            version INTEGER NOT NULL,
+            opens_from INTEGER NOT NULL
+        ) STRICT;
+        """
+}
