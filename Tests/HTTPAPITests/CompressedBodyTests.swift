@@ -81,7 +81,7 @@ import Testing
             let headers = ["Content-Encoding": "gzip"]
             let answer = try await api.call(.post, "/api/sends/batch", bytes: Array(lines.dropLast()), headers: headers)
             #expect(
-                answer.text.contains(#""status":400,"detail":"the body's gzip is incomplete"#),
+                answer.text.contains(#""status":400,"detail":"the gzip body is incomplete"#),
                 "\(answer.text)"
             )
         }

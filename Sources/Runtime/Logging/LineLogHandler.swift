@@ -47,8 +47,8 @@ struct LineLogHandler: LogHandler {
     private func text(_ event: LogEvent, time: String, metadata: Logger.Metadata) -> String {
         var line = "\(time) \(event.level.rawValue) \(self.label): \(Self.oneLine(event.message.description))"
         for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
-            let text = Self.oneLine(value.description)
-            line += " \(key)=\(Self.isBare(text) ? text : Self.quoted(text))"
+            let text = value.description
+            line += " \(key)=\(Self.oneLine(Self.isBare(text) ? text : Self.quoted(text)))"
         }
         return line
     }
