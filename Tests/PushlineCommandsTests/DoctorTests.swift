@@ -61,7 +61,7 @@ import Testing
         (["r@a", "r@b", "r@c"], ["r@a", "r@c"], "r@a", "online r@a, r@c, leader r@a", "start RabbitMQ on r@b, "),
         (["r@a", "r@b"], ["r@a", "r@b"], "r@a", "members 2, online r@a, r@b", "add members"),
         (["r@a"], ["r@a"], "r@a", "members 1, online r@a", "rabbitmq-queues grow"),
-        (["r@a", "r@b", "r@c"], ["r@a", "r@b", "r@c"], nil, "leader none", "look at its log"),
+        (["r@a", "r@b", "r@c"], ["r@a", "r@b", "r@c"], nil, "leader none", "look at RabbitMQ's log"),
     ])
     func queuesThatOneNodeLessWouldStopAreWrong(
         _ members: [String],
