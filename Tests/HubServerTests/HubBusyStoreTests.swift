@@ -38,7 +38,10 @@ import Testing
             for answer in answers {
                 #expect(answer.status == 503, "\(answer.text)")
                 #expect(answer.header("Retry-After") == "1")
-                #expect(try answer.element("Detail")?.contains("nothing of the request was done") == true, "\(answer.text)")
+                #expect(
+                    try answer.element("Detail")?.contains("nothing of the request was done") == true,
+                    "\(answer.text)"
+                )
             }
             writer.end()
             // The writer goes on, and none of them comes after all. A busy machine may need longer than the wait itself.
