@@ -114,7 +114,10 @@ public struct PushlineClient: Sendable {
         let parts = (self.app.map { ["apps", $0] } ?? []) + call.path
         // URLs and proxies take them out of a path, and another resource would be meant.
         if let part = parts.first(where: { [".", ".."].contains($0) }) {
-            throw PushlineError(.invalidRequest, "\"\(part)\" cannot be a name in a path: clients and proxies take it out")
+            throw PushlineError(
+                .invalidRequest,
+                "\"\(part)\" cannot be a name in a path: clients and proxies take it out"
+            )
         }
         text += "/api/" + parts.map(Self.escape).joined(separator: "/")
         let query = call.query.compactMap { name, value in value.map { "\(name)=\(Self.escape($0))" } }

@@ -161,6 +161,16 @@ package actor EndToEndInstallation {
         _ = try await Self.openStore(self.environment).apply(app, to: .default)
     }
 
+    /// How many dead letters the store has, of the app and of none that is declared.
+    package func deadLetters() async throws -> Int {
+        let store = try await Self.openStore(self.environment)
+        var count = 0
+        for app in [AppID.default, nil] {
+            count += try await store.deadLetters(app: app, cursor: nil, limit: 100).items.count
+        }
+        return count
+    }
+
     // MARK: - Processes
 
     /// Starts a program, under another name where several of it run, and with more environment than all are given.
