@@ -27,7 +27,7 @@ package struct APIConfiguration: Sendable {
     /// How long the classic routes wait for the hub's answer.
     package var classicWait = Duration.seconds(10)
     /// Whether the app's page is served, at `/app/`.
-    package var servesPage = true
+    package var servesPage = false
     /// For how long a session lasts at most.
     package var sessionLifetime = Duration.seconds(30 * 86_400)
     /// For how long a session lasts without use.
