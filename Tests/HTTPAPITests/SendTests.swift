@@ -122,6 +122,7 @@ import Testing
         (#"{"to":{"tags":[]},"body":"x"}"#, "to.tags"),
         (#"{"to":{"tags":["a",1]},"body":"x"}"#, "to.tags[1]"),
         (#"{"to":{"tags":["a","("]},"body":"x"}"#, "to.tags[1]"),
+        (#"{"to":{"tags":["a || b"]},"body":"x"}"#, "to.tags[0]"),
         (#"{"to":{"tags":"a &&"},"body":"x"}"#, "to.tags"),
         (#"{"to":{"tags":""},"body":"x"}"#, "to.tags"),
         (#"{"to":{"tags":7},"body":"x"}"#, "to.tags"),
@@ -183,6 +184,30 @@ import Testing
             )
             #expect(any.json["to"]?.elements.compactMap(\.text) == ["a", "b"])
             #expect(any.json["expression"] == nil)
+        }
+    }
+
+    /// Of a list one tag is enough, however many there are; a text is an expression.
+    @Test(arguments: [(0, 400), (21, 202), (20_000, 202), (20_001, 400)])
+    func aListHasOneTo20000Tags(count: Int, status: Int) async throws {
+        var options = Harness.Options()
+        options.hub = .isSilent
+        try await Harness.run(options) { api async throws in
+            let names = (0..<count).map { "t\($0)" }
+            let list = names.map { "\"\($0)\"" }.joined(separator: ",")
+            let body = #"{"to":{"tags":[\#(list)]},"body":"x"}"#
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
+            #expect(answer.status == status, "\(answer.text.prefix(300))")
+            let counted = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: body)
+            #expect(counted.status == (status == 202 ? 200 : status))
+            guard status == 202 else {
+                #expect(answer.wrongMembers == ["to.tags"] && answer.text.contains("must have 1 to 20000 tags"))
+                return
+            }
+            #expect(answer.json["to"]?.elements.compactMap(\.text) == Array(names.prefix(100)))
+            #expect(answer.json["toCount"]?.number == (count > 100 ? Double(count) : nil))
+            let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
+            #expect(try await api.request(of: id).audience.alternatives?.map(\.name) == names)
         }
     }
 

@@ -38,7 +38,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         case users([String])
         /// All devices that have that tag.
         case tag(String)
-        /// All devices that have one of these tags; 1 to 20.
+        /// All devices that have one of these tags; 1 to 20,000.
         case tags([String])
         /// All devices whose tags satisfy an expression of `!`, `&&`, `||` and parentheses, such as `beta && !muted`.
         case matching(String)

@@ -6,10 +6,6 @@ import Store
 
 /// `POST /api/sends`, `POST /api/sends/count` and `POST /api/sends/preview`.
 struct SendRoutes: Sendable {
-    /// The most tags that a send may name, as at an Azure hub.
-    static let maximumTags = 20
-    /// The most users that a send may name.
-    static let maximumUsers = 20_000
     /// The longest that a push service keeps a notification: 28 days.
     static let maximumTimeToLive = 2_419_200
 
@@ -164,55 +160,37 @@ struct SendTarget {
                 throw Problem.invalid([error.named("to.user")])
             }
         }
-        if let names = try to.array("users") { return (.any(try Self.users(names, of: to, users)), true) }
-        if let tag = try to.string("tag") { return (.tag(try Self.tag(tag, member: "to.tag", users)), false) }
-        if case .string(let text)? = to["tags"] {
-            do { return (try TagExpression(parsing: text, users), false) } catch {
-                throw Problem.invalid([error.named("to.tags")])
+        if let names = try to.array("users") {
+            let tags = try SendList.tags(names, of: to, "users", of: "names") { name throws(InvalidValue) in
+                Tag(user: try UserName(name, users))
             }
+            return (.any(tags), true)
         }
-        guard case .array(let values)? = to["tags"] else {
-            throw to.fault("tags", "must be a tag expression or an array of tags, not \(to["tags"]?.kind ?? "nothing")")
+        if let tag = try to.string("tag") {
+            do { return (.tag(try Tag(tag, users)), false) } catch { throw Problem.invalid([error.named("to.tag")]) }
         }
-        guard (1...SendRoutes.maximumTags).contains(values.count) else {
-            throw to.fault("tags", "must have 1 to \(SendRoutes.maximumTags) tags")
-        }
-        let tags = try values.enumerated().map { index, value in
-            guard case .string(let text) = value else {
-                throw to.fault("tags[\(index)]", "must be a string, not \(value.kind)")
-            }
-            return TagExpression.tag(try Self.tag(text, member: "to.tags[\(index)]", users))
-        }
-        return (.any(tags), false)
+        return (try Self.tags(to["tags"], of: to, users), false)
     }
 
-    /// The tags of users; the error lists the first few invalid names.
-    private static func users(
-        _ names: [JSONValue],
+    /// A text is an expression; of a list one tag is enough.
+    private static func tags(
+        _ value: JSONValue?,
         of to: StrictMembers,
         _ users: AppSpec.Users
-    ) throws -> [Tag] {
-        guard (1...SendRoutes.maximumUsers).contains(names.count) else {
-            throw to.fault("users", "must have 1 to \(SendRoutes.maximumUsers) names")
-        }
-        var tags: [Tag] = []
-        tags.reserveCapacity(names.count)
-        var faults: [InvalidValue] = []
-        for (index, value) in names.enumerated() {
-            let member = "to.users[\(index)]"
-            guard case .string(let name) = value else {
-                faults.append(InvalidValue(member: member, "must be a string, not \(value.kind)"))
-                continue
+    ) throws -> TagExpression {
+        switch value {
+        case .string(let text):
+            do { return try TagExpression(parsing: text, users) } catch {
+                throw Problem.invalid([error.named("to.tags")])
             }
-            do { tags.append(Tag(user: try UserName(name, users))) } catch { faults.append(error.named(member)) }
-            if faults.count == 10 { break }
+        case .array(let values):
+            let tags = try SendList.tags(values, of: to, "tags", of: "tags") { tag throws(InvalidValue) in
+                try Tag(tag, users)
+            }
+            return .any(tags)
+        default:
+            throw to.fault("tags", "must be a tag expression or an array of tags, not \(value?.kind ?? "nothing")")
         }
-        guard faults.isEmpty else { throw Problem.invalid(faults) }
-        return tags
-    }
-
-    private static func tag(_ text: String, member: String, _ users: AppSpec.Users) throws -> Tag {
-        do { return try Tag(text, users) } catch { throw Problem.invalid([error.named(member)]) }
     }
 
     /// The services that an array names.
