@@ -34,7 +34,7 @@ package struct APIConfiguration: Sendable {
     package var sessionIdle = Duration.seconds(7 * 86_400)
     /// The longest that `Prefer: wait=N` is honoured.
     package var maximumWait = Duration.seconds(60)
-    /// How long a request may go on waiting for the hub's answer once the process drains.
+    /// How long a request may go on waiting for its job once the process drains.
     package var drainWait = Duration.seconds(15)
     /// The longest time for counting an audience; after it the answer is a lower bound.
     package var countTime = Duration.seconds(5)

@@ -44,7 +44,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public struct Hub: Sendable, Equatable, Codable {
         /// `azure`.
         public let kind: String
-        /// What the state `Enqueued` means, in words.
+        /// What is known of the devices, in words; nil = the hub has taken no call yet.
         public let note: String?
         /// The first 100.
         public let calls: [Call]
@@ -84,8 +84,6 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let state: String
     /// Nothing changes any more.
     public let isFinal: Bool
-    /// The hub's own word, such as `Enqueued` or `NoTargetFound`.
-    public let hubState: String?
     /// The reason that it was abandoned or waits.
     public let reason: String?
     /// The account that asked.

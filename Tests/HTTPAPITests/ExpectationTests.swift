@@ -101,7 +101,7 @@ import Testing
             let job = try #require(sent.json["href"]?.text)
             for (path, caller, mark) in [
                 ("/api/registrations/export", Harness.As.user("root"), #""pns":"apns""#),
-                ("\(job)/events", .user("alice"), #""hubState":"NoTargetFound""#), ("/healthz", .nobody, "ok"),
+                ("\(job)/events", .user("alice"), #""state":"completed""#), ("/healthz", .nobody, "ok"),
             ] {
                 var connection = try await RawConnection.open(port: try #require(api.client.port))
                 defer { connection.close() }

@@ -66,7 +66,11 @@ struct JobRoutes: Sendable {
         self.context.monitor.forget(job.id)
         // It may have ended between the two looks.
         guard !stopped.state.isFinal || stopped.state == .cancelled else { throw Self.ended(stopped.state) }
-        return JobText(job: stopped, prefix: request.prefix).response(status: stopped.state.isFinal ? .ok : .accepted)
+        var answer = JobAnswer(stopped, JobWait(request, for: stopped.work, self.context.configuration))
+        if !answer.hasCome, answer.wait.time > .zero {
+            answer = try await self.context.intake.find(stopped.id, app: request.app, answer.wait) ?? answer
+        }
+        return answer.response(isDone: answer.hasCome, prefix: request.prefix)
     }
 
     private func deliveries(_ request: APIRequest) async throws -> Response {

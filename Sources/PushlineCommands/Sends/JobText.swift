@@ -25,7 +25,9 @@ struct JobText {
         if let missed = self.missedStart { words.append("was to start \(missed)") }
         if !self.job.isFinal { words += self.rateWords }
         if let reason = self.job.reason { words.append(reason) }
-        if self.job.hubState == "NoTargetFound" { words.append("\(self.nobody); nothing was sent") }
+        if self.job.state == "completed", self.job.totals?.targets == 0 {
+            words.append("\(self.nobody); nothing was sent")
+        }
         return Console.safe(words.joined(separator: ", "))
     }
 
@@ -108,7 +110,7 @@ struct JobText {
         facts.add(["kind", job.kind])
         facts.add(["state", job.state])
         func add(_ name: String, _ value: String?) { if let value { facts.add([name, value]) } }
-        add("hub", job.hub?.note.map(Console.safe) ?? job.hubState)
+        add("hub", job.hub?.note.map(Console.safe))
         add("reason", job.reason)
         add("app", job.app)
         add("asked by", job.user.map { "user \($0)" } ?? job.key.map { "key \($0)" })

@@ -24,7 +24,6 @@ struct OtherApp {
         let id: String
         let state: String
         let isFinal: Bool
-        let hubState: String?
         let totals: EndToEndInstallation.JobAnswer.Counts
         /// Of an app with an Azure hub.
         let hub: Hub?

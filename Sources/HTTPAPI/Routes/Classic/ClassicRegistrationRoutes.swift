@@ -10,9 +10,9 @@ struct ClassicRegistrationRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/register", body: .limited, isTolerant: true, handler: self.issue),
-            Route(.put, "/api/register/{id}", body: .limited, isTolerant: true, handler: self.upsert),
-            Route(.delete, "/api/register/{id}", isTolerant: true, handler: self.delete),
+            Route(.post, "/api/register", body: .limited, isClassic: true, handler: self.issue),
+            Route(.put, "/api/register/{id}", body: .limited, isClassic: true, handler: self.upsert),
+            Route(.delete, "/api/register/{id}", isClassic: true, handler: self.delete),
         ]
     }
 
@@ -88,12 +88,12 @@ struct ClassicRegistrationRoutes: Sendable {
         _ work: RegisterRequest,
         user: UserName?,
         request: APIRequest
-    ) async throws -> JobIntake.Answer {
+    ) async throws -> JobAnswer {
         try await RegisterJobs(context: self.context).take(work, user: user, request: request)
     }
 
     private func response(
-        to answer: JobIntake.Answer,
+        to answer: JobAnswer,
         request: APIRequest,
         success: (RegisterResult) -> Response?
     ) async throws -> Response {

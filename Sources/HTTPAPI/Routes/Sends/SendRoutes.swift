@@ -35,9 +35,6 @@ struct SendRoutes: Sendable {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
         let body = try Self.body(request.json(), caller: caller, spec: request.spec)
-        let preference = request.preference
-        // A large one takes one of few places: it is not kept while it waits.
-        let most = request.isLarge ? Duration.zero : self.context.configuration.maximumWait
         let answer = try await SendJobs(context: self.context).take(
             body.request,
             priority: body.priority,
@@ -45,16 +42,13 @@ struct SendRoutes: Sendable {
             startsAt: body.startsAt,
             label: body.label,
             recipients: body.target.recipients,
-            wait: preference.limit(most: most) ?? .zero,
             idempotentAs: "POST /api/sends"
         )
-        let waited = preference.wait != nil && answer.isAnswered
-        let text = JobText(job: answer.job, prefix: request.prefix, warnings: body.warnings(request.spec))
-        var response = text.response(status: waited ? .ok : .accepted)
-        response.headers[.job] = text.id
-        response.headers[.location] = text.location
-        response.headers[.preferenceApplied] = preference.applied(answered: waited, most: most)
-        return response
+        return answer.response(
+            isDone: answer.isAwaited,
+            prefix: request.prefix,
+            warnings: body.warnings(request.spec)
+        )
     }
 
     /// Counts the registrations a send would reach.
