@@ -50,14 +50,14 @@ token() { printf '%s %s' "$RUN" "$1" | sha256sum | cut -c1-64; }
 
 register() {
     call PUT "/api/registrations/phone-$RUN-$1" \
-        "{\"pns\":\"apns\",\"handle\":\"$(token "$1")\",\"user\":\"user$RUN-$1\",\"tags\":[\"run:$RUN\"]}" >/dev/null
+        "{\"service\":\"apns\",\"handle\":\"$(token "$1")\",\"user\":\"user$RUN-$1\",\"tags\":[\"run:$RUN\"]}" >/dev/null
 }
 export RUN PUSHLINE_URL PUSHLINE_SENDER_KEY
 export -f fail call token register
 
 echo "== A device for each of $USERS users, under ids of our own"
 seq 1 "$USERS" | xargs -P 8 -I {} bash -c 'register {}' || fail "a device was refused"
-call GET "/api/registrations?tag=run:$RUN&limit=1" | jq -c '.items[0] | {id, user, pns}'
+call GET "/api/registrations?tag=run:$RUN&limit=1" | jq -c '.items[0] | {id, user, service}'
 
 echo "== A tag more, and one less"
 call PATCH "/api/registrations/phone-$RUN-1" '{"tags":{"add":["beta"],"remove":["trial"]}}' | jq -c .tags
@@ -69,13 +69,13 @@ echo "== To all of them, by a tag"
 send "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"to $USERS users\"}"
 
 echo "== To handles that nobody registered"
-send "{\"to\":{\"handles\":[{\"pns\":\"apns\",\"handle\":\"$(token loose)\",\"reference\":\"order-4711\"}]},\"body\":\"to a token\"}"
+send "{\"to\":{\"handles\":[{\"service\":\"apns\",\"handle\":\"$(token loose)\",\"reference\":\"order-4711\"}]},\"body\":\"to a token\"}"
 
 echo "== In the push service's own form"
 send "{\"to\":{\"user\":\"user$RUN-1\"},\"native\":{\"apns\":{\"payload\":{\"aps\":{\"alert\":{\"title\":\"Native\"},\"badge\":3}}}}}"
 
 echo "== What would be sent"
-call POST /api/sends/preview "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"a look\",\"platforms\":[\"apns\"]}" | jq -c .
+call POST /api/sends/preview "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"a look\",\"services\":[\"apns\"]}" | jq -c .
 
 echo "== A dry run: all but the request to the push service"
 send "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"nobody sees this\",\"dryRun\":true}"

@@ -54,7 +54,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
         /// A call: the send for one push service, or for one device.
         public struct Call: Sendable, Equatable, Codable {
             /// The push service.
-            public let pns: Platform
+            public let service: PushNotification.Service
             /// Its place among the job's calls, from 1.
             public let place: Int?
             /// `submitting`, `waiting`, `taken`, `refused`, or `unknown` where nobody knows whether the hub took it.
@@ -119,7 +119,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     /// The list of devices that another send is for.
     public let recipients: Recipients?
     /// The services that a send was limited to.
-    public let platforms: [Platform]?
+    public let services: [PushNotification.Service]?
     /// A send's counts by service.
     public let counts: [String: Counts]?
     /// A send's counts over all services.
@@ -143,7 +143,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
 /// The outcome for one device of a send.
 public struct Delivery: Sendable, Equatable, Codable {
     /// The push service.
-    public let pns: Platform
+    public let service: PushNotification.Service
     /// The registration's id, while the server still has it.
     public let registration: String?
     /// The device's user.

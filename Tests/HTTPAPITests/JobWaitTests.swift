@@ -24,8 +24,8 @@ import Testing
 
     /// A request of each kind that makes a job, and the status with its outcome; each needs those before it.
     private static let requests: [(method: HTTPRequest.Method, path: String, body: String?, done: Int)] = [
-        (.put, "/api/registrations/a", #"{"pns":"apns","handle":"\#(handle("ab"))","user":"nina"}"#, 200),
-        (.post, "/api/registrations", #"{"pns":"apns","handle":"\#(handle("cd"))"}"#, 201),
+        (.put, "/api/registrations/a", #"{"service":"apns","handle":"\#(handle("ab"))","user":"nina"}"#, 200),
+        (.post, "/api/registrations", #"{"service":"apns","handle":"\#(handle("cd"))"}"#, 201),
         (.patch, "/api/registrations/a", #"{"tags":{"add":["news"]}}"#, 200),
         (.delete, "/api/registrations/a", nil, 204),
         (.post, "/api/channels", "{}", 201),

@@ -135,9 +135,9 @@ import Testing
         (#"{"to":{"user":"bob"},"body":"x","data":{"a":1}}"#, "data.a"),
         (#"{"to":{"user":"bob"},"body":"x","data":{"aps":"1"}}"#, "data.aps"),
         (#"{"to":{"user":"bob"},"body":"x","data":{"google.x":"1"}}"#, "data.google.x"),
-        (#"{"to":{"user":"bob"},"body":"x","platforms":"apns"}"#, "platforms"),
-        (#"{"to":{"user":"bob"},"body":"x","platforms":["adm"]}"#, "platforms[0]"),
-        (#"{"to":{"user":"bob"},"body":"x","platforms":[]}"#, "platforms"),
+        (#"{"to":{"user":"bob"},"body":"x","services":"apns"}"#, "services"),
+        (#"{"to":{"user":"bob"},"body":"x","services":["adm"]}"#, "services[0]"),
+        (#"{"to":{"user":"bob"},"body":"x","services":[]}"#, "services"),
         (#"{"to":{"user":"bob"},"body":"x","priority":"urgent"}"#, "priority"),
         (#"{"to":{"user":"bob"},"body":"x","ttl":-1}"#, "ttl"),
         (#"{"to":{"user":"bob"},"body":"x","ttl":1.5}"#, "ttl"),
@@ -255,7 +255,7 @@ import Testing
             #expect(answer.json["counts"]?["fcm"]?.number == 33)
             #expect(answer.json["counts"]?["wns"]?.number == 0)
             #expect(answer.json["isComplete"] == .bool(true))
-            let rest = #"{"to":{"tags":"!third && !username:bob"},"platforms":["apns"]}"#
+            let rest = #"{"to":{"tags":"!third && !username:bob"},"services":["apns"]}"#
             let others = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: rest)
             #expect(others.json["total"]?.number == 131)
             #expect(others.json["counts"]?["fcm"] == nil)
@@ -298,7 +298,7 @@ import Testing
             let text = String(repeating: "x", count: 4500)
             let fits = try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"\#(text)"}"#)
             #expect(fits.status == 202)
-            let apns = #"{"to":{"user":"bob"},"body":"\#(text)","platforms":["apns"]}"#
+            let apns = #"{"to":{"user":"bob"},"body":"\#(text)","services":["apns"]}"#
             let large = try await api.call(.post, "/api/sends", body: apns)
             #expect(large.status == 400)
             #expect(large.wrongMembers == ["body"])

@@ -57,7 +57,7 @@ import Testing
     @Test func aJobOfAnAzureHubSaysWhatItDoesNotKnow() throws {
         func lines(_ call: String, note: String) throws -> [String] {
             let job = try self.job(
-                #""state":"completed","isFinal":true,"hub":{"kind":"azure"\#(note),"calls":[{"pns":"apns","place":1,"state":"taken"\#(call)}]}"#
+                #""state":"completed","isFinal":true,"hub":{"kind":"azure"\#(note),"calls":[{"service":"apns","place":1,"state":"taken"\#(call)}]}"#
             )
             return JobText(job: job).lines
         }

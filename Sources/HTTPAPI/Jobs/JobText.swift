@@ -89,7 +89,7 @@ struct JobText {
                 }
             }
             if !send.platforms.isEmpty {
-                members.addArray("platforms") { for platform in send.platforms { $0.append(platform.rawValue) } }
+                members.addArray("services") { for service in send.platforms { $0.append(service.rawValue) } }
             }
             self.writeCounts(to: &members)
             if let calls = self.calls { members.add("hub") { HubCallsText.write(calls, to: &$0) } }

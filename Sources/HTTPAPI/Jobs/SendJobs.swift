@@ -91,20 +91,20 @@ struct SendJobs: Sendable {
     ///
     /// - Parameters:
     ///   - content: The content.
-    ///   - platforms: The services; empty = all services the app has credentials for.
+    ///   - named: The services; empty = all services the app has credentials for.
     ///   - options: The delivery options.
     ///   - spec: The app.
     /// - Throws: ``Problem`` 400 that names the member.
     static func check(
         _ content: Content,
-        for platforms: [PushService],
+        for named: [PushService],
         options: PayloadFormatter.Options = PayloadFormatter.Options(),
         spec: AppSpec
     ) throws {
         if case .message(let message) = content, message.isSurelySmall { return }
         // An app that has none yet may have any when its turn comes.
         let all = spec.services.isEmpty ? PushService.inService : spec.services
-        var wanted = (platforms.isEmpty ? all : platforms).filter(\.isInService)
+        var wanted = (named.isEmpty ? all : named).filter(\.isInService)
         var content = content
         if case .native(let native) = content {
             try Self.measure(content, for: native.services, options)

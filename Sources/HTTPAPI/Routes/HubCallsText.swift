@@ -25,7 +25,7 @@ enum HubCallsText {
 
     private static func json(_ call: HubCall) -> JSONValue {
         .members([
-            "pns": .string(call.key.pns.rawValue),
+            "service": .string(call.key.pns.rawValue),
             "place": Recipient.place(of: call.key.number).map { .integer($0) },
             "state": .string(call.state.rawValue),
             "notification": call.id.map { .string($0) },

@@ -117,7 +117,7 @@ struct JobText {
         add("dry run", job.dryRun == true ? "yes: no device gets it" : nil)
         add("label", job.label.map(Console.safe))
         add("to", self.audience)
-        add("platforms", job.platforms?.map(\.rawValue).joined(separator: ", "))
+        add("services", job.services?.map(\.rawValue).joined(separator: ", "))
         add("priority", job.priority)
         add("accepted", Self.moment(job.accepted))
         add("started", job.started.map(Self.moment))
@@ -180,7 +180,8 @@ struct JobText {
         for call in hub.calls {
             let devices = (call.devices ?? [:]).sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
             table.add([
-                [call.pns.rawValue, call.place.map(String.init)].compactMap { $0 }.joined(separator: " "), call.state,
+                [call.service.rawValue, call.place.map(String.init)].compactMap { $0 }.joined(separator: " "),
+                call.state,
                 Self.outcome(of: call), devices.joined(separator: ", "), call.notification ?? "",
             ])
         }

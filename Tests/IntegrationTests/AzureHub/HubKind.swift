@@ -50,7 +50,7 @@ enum HubKind: CaseIterable {
         }
         let tags = tags.map { "\"\($0)\"" }.joined(separator: ",")
         let body =
-            #"{"pns":"wns","handle":"\#(device.handle)","user":"\#(device.user)","tags":[\#(tags)]}"#
+            #"{"service":"wns","handle":"\#(device.handle)","user":"\#(device.user)","tags":[\#(tags)]}"#
         let answer = try await app.installation.asBackend("POST", "/api/registrations", body: body)
         #expect([200, 201].contains(answer.status), "\(String(decoding: answer.body, as: UTF8.self))")
     }

@@ -31,7 +31,9 @@ struct ClassicNotificationRoutes: Sendable {
         let caller = try request.caller
         let sender = try Self.sender(caller, request.spec.users)
         guard let pns = PushService(platformName: platform), pns.isInService else {
-            throw Problem.invalid([PushService.unknown(platform, among: PushService.inService).named("pns")])
+            throw Problem.invalid([
+                PushService.unknown(platform, among: PushService.inService, otherNames: true).named("pns")
+            ])
         }
         let user: UserName
         do { user = try UserName(recipient, request.spec.users) } catch {

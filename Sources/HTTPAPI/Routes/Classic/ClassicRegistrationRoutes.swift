@@ -38,7 +38,7 @@ struct ClassicRegistrationRoutes: Sendable {
         let members = try TolerantMembers(request.anyJSON())
         guard let platform = try members.string("Platform") else { throw Problem.invalid("Platform", "is required") }
         guard let pns = PushService(platformName: platform) else {
-            throw Problem.invalid([PushService.unknown(platform).named("Platform")])
+            throw Problem.invalid([PushService.unknown(platform, otherNames: true).named("Platform")])
         }
         guard let text = try members.string("Handle") else { throw Problem.invalid("Handle", "is required") }
         let handle: Handle

@@ -3,12 +3,12 @@ import PushModel
 // The lists of a send's `to`. An error names the first few wrong places.
 extension RecipientList {
     /// Of a device with a handle.
-    private static let members = ["pns", "handle", "credential", "reference"]
+    private static let members = ["service", "handle", "credential", "reference"]
 
     /// Reads `to.handles`.
     ///
     /// - Parameters:
-    ///   - values: `[{"pns": …, "handle": …, "credential": …, "reference": …}, …]`.
+    ///   - values: `[{"service": …, "handle": …, "credential": …, "reference": …}, …]`.
     ///   - to: The object that has them.
     ///   - spec: The app, which says what handles may be like.
     /// - Throws: ``Problem`` that names the places.
@@ -73,7 +73,7 @@ extension RecipientList {
         spec: AppSpec
     ) throws(InvalidValue) -> Recipient {
         guard case .object(let members) = value else {
-            throw InvalidValue("must be an object with pns and handle, not \(value.kind)")
+            throw InvalidValue("must be an object with service and handle, not \(value.kind)")
         }
         var service: String?
         var address: String?
@@ -92,7 +92,7 @@ extension RecipientList {
             }
             let earlier: String?
             switch member.name {
-            case "pns":
+            case "service":
                 earlier = service
                 service = text
             case "handle":
@@ -107,8 +107,8 @@ extension RecipientList {
             }
             guard earlier == nil else { throw InvalidValue(member: member.name, "is given twice") }
         }
-        guard let pns = service.flatMap(PushService.init(platformName:)) else {
-            throw PushService.unknown(service).named("pns")
+        guard let pns = service.flatMap(PushService.init(rawValue:)) else {
+            throw PushService.unknown(service).named("service")
         }
         let handle: Handle
         do { handle = try spec.handle(address ?? "", of: pns) } catch { throw error.named("handle") }

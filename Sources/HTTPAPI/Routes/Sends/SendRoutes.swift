@@ -60,8 +60,8 @@ struct SendRoutes: Sendable {
         let body = try StrictMembers(request.json(), known: SendBody.members)
         let target = try SendTarget(body, request.spec)
         try SendBody.authorize(body, target, caller: caller)
-        let platforms = try SendContent.platforms(body, named: target.platforms)
-        let answer = try await self.audiences.count(target, for: caller, platforms: platforms)
+        let services = try SendContent.services(body, named: target.services)
+        let answer = try await self.audiences.count(target, for: caller, services: services)
         return .json(
             .members([
                 "total": .integer(answer.counts.reduce(0) { $0 + $1.count }),
@@ -94,7 +94,7 @@ struct SendRoutes: Sendable {
         )
         // Those of the handles: what another service would refuse is no fault. Where they are none of those named, it goes nowhere.
         let reached = body.services(spec)
-        let services = reached.isEmpty ? body.content.platforms : reached
+        let services = reached.isEmpty ? body.content.services : reached
         try SendJobs.check(body.content.content, for: services, options: options, spec: spec)
         return body
     }
@@ -108,7 +108,7 @@ struct SendTarget {
     let isToUser: Bool
     /// Whether its list is a broadcast channel of APNs.
     let isToChannel: Bool
-    let platforms: [PushService]
+    let services: [PushService]
 
     /// The members that name an audience.
     private static let audiences = ["user", "users", "tag", "tags", "handles", "registrations", "channel", "all"]
@@ -135,8 +135,8 @@ struct SendTarget {
             let (expression, isToUser) = try Self.expression(to, spec.users)
             (self.audience, self.isToUser) = (.tags(expression), isToUser)
         }
-        self.platforms =
-            try body.array("platforms").map { try Self.platforms($0, member: body.name(of: "platforms")) } ?? []
+        self.services =
+            try body.array("services").map { try Self.services($0, member: body.name(of: "services")) } ?? []
     }
 
     private static func recipients(_ to: StrictMembers, _ spec: AppSpec) throws -> RecipientList? {
@@ -188,14 +188,23 @@ struct SendTarget {
     }
 
     /// The services that an array names.
-    static func platforms(_ values: [JSONValue], member: String = "platforms") throws -> [PushService] {
+    ///
+    /// - Parameters:
+    ///   - values: The array.
+    ///   - member: Its name.
+    ///   - otherNames: Whether names are read as the classic routes write them.
+    /// - Returns: The services, each once.
+    /// - Throws: ``Problem`` that names the place.
+    static func services(_ values: [JSONValue], member: String, otherNames: Bool = false) throws -> [PushService] {
         var found: [PushService] = []
         for (index, value) in values.enumerated() {
             let name = if case .string(let text) = value { text } else { nil as String? }
-            guard let pns = name.flatMap(PushService.init(platformName:)) else {
-                throw Problem.invalid([PushService.unknown(name).named("\(member)[\(index)]")])
+            let service = name.flatMap { otherNames ? PushService(platformName: $0) : PushService(rawValue: $0) }
+            guard let service else {
+                let fault = PushService.unknown(name, otherNames: otherNames)
+                throw Problem.invalid([fault.named("\(member)[\(index)]")])
             }
-            if !found.contains(pns) { found.append(pns) }
+            if !found.contains(service) { found.append(service) }
         }
         guard !found.isEmpty else { throw Problem.invalid(member, "must name a service, or be left out") }
         return found
@@ -204,7 +213,7 @@ struct SendTarget {
 
 /// The body of `POST /api/sends`.
 struct SendBody {
-    static let members = SendContent.members + ["to", "platforms"] + Self.options
+    static let members = SendContent.members + ["to", "services"] + Self.options
     /// How it goes out, whatever it says.
     static let options = ["priority", "ttl", "collapse", "at", "label", "dryRun"]
 
@@ -239,7 +248,7 @@ struct SendBody {
     func services(_ spec: AppSpec) -> [PushService] {
         var reached: Set<PushService>?
         if case .handles(let devices)? = self.target.recipients?.devices { reached = Set(devices.map(\.pns)) }
-        let named = self.content.platforms
+        let named = self.content.services
         if !named.isEmpty { return named.filter { reached?.contains($0) ?? true } }
         return reached?.sorted() ?? (spec.services.isEmpty ? PushService.inService : spec.services)
     }
@@ -248,7 +257,7 @@ struct SendBody {
     var request: SendRequest {
         SendRequest(
             to: self.target.audience,
-            platforms: self.content.platforms,
+            platforms: self.content.services,
             content: self.content.content,
             timeToLive: self.timeToLive,
             collapse: self.collapse,
@@ -272,7 +281,7 @@ struct SendBody {
                 to: self.target,
                 priority: self.priority,
                 at: max(self.startsAt ?? .now, .now)
-            ) ?? SendContent(body, platforms: self.target.platforms, spec: spec)
+            ) ?? SendContent(body, services: self.target.services, spec: spec)
         self.label = try Self.label(body)
         self.isDryRun = try body.bool("dryRun") ?? false
         self.collapse = try body.string("collapse")
