@@ -8,13 +8,10 @@ import PushModel
 final class JobAnswer: Sendable {
     /// As it is now.
     let job: Job
-    /// Whether the same request had been accepted before.
-    let isRepeat: Bool
     let wait: JobWait
 
-    init(_ job: Job, isRepeat: Bool = false, _ wait: JobWait) {
+    init(_ job: Job, _ wait: JobWait) {
         self.job = job
-        self.isRepeat = isRepeat
         self.wait = wait
     }
 

@@ -92,7 +92,7 @@ final class JobIntake: Sendable {
             guard let first = try await self.store.job(id, app: job.app) else {
                 throw StoreError(.corrupt, "an idempotency key without its job")
             }
-            return JobAnswer(first, isRepeat: true, wait)
+            return JobAnswer(first, wait)
         case .keyReused: throw Self.keyReused
         case .backlogFull: throw Self.backlogFull
         }
@@ -130,12 +130,12 @@ final class JobIntake: Sendable {
             defer { group.cancelAll() }
             return await group.next() ?? nil
         }
-        if let answered { return JobAnswer(answered, isRepeat: accepted.isRepeat, accepted.wait) }
+        if let answered { return JobAnswer(answered, accepted.wait) }
         // Once more at the deadline. The job is accepted: a store that cannot be read now must not turn that into a failure.
         let job = accepted.job
         let last: Job
         do { last = try await self.store.job(job.id, app: job.app) ?? job } catch { last = job }
-        return JobAnswer(last, isRepeat: accepted.isRepeat, accepted.wait)
+        return JobAnswer(last, accepted.wait)
     }
 }
 
