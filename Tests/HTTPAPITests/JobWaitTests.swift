@@ -129,13 +129,4 @@ import Testing
             #expect(try await api.call(.get, path).json["isFinal"] == .bool(true))
         }
     }
-
-    @Test func aSendThatStartsLaterIsNotWaitedFor() async throws {
-        try await Self.run(.takes) { api async throws in
-            let start = Timestamp.now.advanced(by: .seconds(3600)).iso8601
-            let body = #"{"to":{"user":"bob"},"body":"b","at":"\#(start)"}"#
-            let answer = try await api.call(.post, "/api/sends", body: body, headers: ["Prefer": "wait=60"])
-            #expect(answer.status == 202 && answer.headers[.preferenceApplied] == nil, "\(answer.text)")
-        }
-    }
 }
