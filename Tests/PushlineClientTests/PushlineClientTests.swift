@@ -25,7 +25,7 @@ import Testing
         (.tags(["a", "b"]), #"{"tags":["a","b"]}"#),
         (.matching("a && !b"), #"{"tags":"a && !b"}"#),
         (
-            .handles([.init(pns: .fcm, handle: "f", reference: "r"), .init(pns: .apns, handle: "a")]),
+            .handles([.init(service: .fcm, handle: "f", reference: "r"), .init(service: .apns, handle: "a")]),
             #"{"handles":[{"handle":"f","reference":"r","service":"fcm"},{"handle":"a","service":"apns"}]}"#
         ),
         (.registrations(["x"]), #"{"registrations":["x"]}"#), (.all, #"{"all":true}"#),
