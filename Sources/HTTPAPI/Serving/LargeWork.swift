@@ -54,8 +54,16 @@ final class LargeWork: Sendable {
         _ work: @Sendable () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         try await withTaskExecutorPreference(Share(of: app, in: self)) { () async throws(Failure) -> Value in
-            try await work()
+            try await Self.there(work)
         }
+    }
+
+    /// Goes there first: by itself a task stays where it is until it waits for something.
+    @concurrent
+    private static func there<Value: Sendable, Failure: Error>(
+        _ work: @Sendable () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        try await work()
     }
 
     private func enqueue(_ step: Step) {
