@@ -8,7 +8,7 @@ import Testing
 @testable import StoreSQLite
 
 /// Reads go on whatever happens to those beside them.
-@Suite struct ReadQueueTests {
+@Suite(.serialized) struct ReadQueueTests {
     private struct Fault: Error {}
 
     @Test func aCancelledReadReturnsAtOnceAndOthersAreServed() async throws {
