@@ -373,8 +373,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreSQLite", "Broker",
-                "PushModel", "RawHTTP", "WorkCost", httpTypes,
+                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreKit", "StoreSQLite",
+                "Broker", "PushModel", "RawHTTP", "WorkCost", httpTypes,
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
@@ -394,7 +394,7 @@ let package = Package(
             name: "PushlineCommandsTests",
             dependencies: [
                 "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushlineSimulator", "Broker",
-                "Installation", "Settings",
+                "Installation", "RawHTTP", "Settings",
                 "Store",
                 argumentParser, crypto, nioSSL,
             ]

@@ -208,7 +208,10 @@ struct Harness: Sendable {
             switch claim.work {
             case .group(let sends, _):
                 if let send = sends.first(where: { $0.id == job }) { return send.request }
-            case .campaign(let campaign) where campaign.job.id == job: return campaign.request
+            case .campaign(let campaign) where campaign.job.id == job:
+                guard campaign.request.truncatedTags > 0 else { return campaign.request }
+                let expression = try await self.store.wholeExpression(of: campaign.job.sequence)
+                return campaign.request.with(audience: .tags(expression))
             case .campaign, nil: break
             }
         }

@@ -98,7 +98,7 @@ package struct WireHost: JobTaker {
     ///   - context: Its connection.
     ///   - caller: The caller.
     ///   - spec: The caller's app.
-    ///   - isList: Whether the body may be as large as a send to many (`api.send_size`), and not only `api.body_size`.
+    ///   - most: The most bytes that the body may have, inflated.
     ///   - work: The work, with the body.
     /// - Returns: What the work returns.
     /// - Throws: What ``refusal(of:request:route:)`` has words for.
@@ -107,12 +107,12 @@ package struct WireHost: JobTaker {
         context: APIContext,
         caller: Caller,
         spec: AppSpec,
-        isList: Bool,
+        most: Int,
         _ work: @Sendable ([UInt8]) async throws -> Value
     ) async throws -> Value {
         try await self.limits.work(
             request,
-            body: isList ? .send : .limited,
+            body: .upTo(most),
             caller: caller.identified,
             spec: spec,
             connection: context.body

@@ -100,8 +100,7 @@ extension SQLiteStore: DeadLetterStore {
     /// The devices of a page as they are now.
     private func page(of batch: DeadLetterPage) async throws -> [RetryDevice] {
         let row = try await self.read { try $0.jobRow(sequence: batch.sequence) }
-        guard let row, case .send(let preview) = row.work else { return [] }
-        let request = try await self.whole(preview, job: batch.sequence)
+        guard let row, case .send(let request) = row.work else { return [] }
         let page = try await self.wholeAudience(
             of: request,
             template: batch.template,

@@ -8,7 +8,7 @@ extension WriteContext {
     /// Accepts jobs of one app, those of one priority next to each other.
     func accept(
         _ listed: [ListedJob],
-        works: [String],
+        works: [StoredWork],
         joining message: MessageID?,
         backlog: Int?,
         flow: FlowControl
@@ -78,7 +78,7 @@ private struct JobGroup {
         _ index: Int,
         _ job: NewJob,
         _ recipients: [Recipient],
-        work: String,
+        work: StoredWork,
         within window: inout JobWindow
     ) throws {
         if let key = job.idempotency {
@@ -208,8 +208,7 @@ private struct JobInserter {
     struct NewRow {
         let job: NewJob
         let recipients: [Recipient]
-        /// As it is stored.
-        let work: String
+        let work: StoredWork
         let state: Job.State
         /// nil where it starts later.
         let message: Int64?
@@ -242,7 +241,7 @@ private struct JobInserter {
             let isScheduled = row.state == .scheduled
             self.context.countBacklog(unfinished: isScheduled ? 0 : 1, scheduled: isScheduled ? 1 : 0)
             let sequence = first + Int64(offset)
-            try self.context.database.insertAudience(of: row.job.work, job: sequence)
+            if let tags = row.work.audience { try self.context.database.insertAudience(tags, of: sequence) }
             try self.context.insert(row.recipients, of: sequence, app: self.app)
             if let key = row.job.idempotency { try self.insert(key, of: sequence) }
             if case .register(.removeUser(let user?, let withAccount)) = row.job.work {
@@ -277,7 +276,7 @@ private struct JobInserter {
             try statement.bind(Int64(job.priority.rank), at: next())
             try statement.bind(Int64(job.work.platformBits), at: next())
             try statement.bind(Int64(row.state.number), at: next())
-            try statement.bind(row.work, at: next())
+            try statement.bind(row.work.text, at: next())
             try statement.bind(row.message, at: next())
             try statement.bind(job.expires(accepted: self.context.wall).milliseconds, at: next())
             try statement.bind(job.waiter, at: next())

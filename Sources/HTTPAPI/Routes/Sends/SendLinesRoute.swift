@@ -191,7 +191,7 @@ private final class SendUpload: Sendable {
         defer { withExtendedLifetime(permit) {} }
         let read: Candidate?
         if length > LargeWork.least {
-            read = await self.context.large.thread.run { self.candidate(line) }
+            read = await self.context.large.thread.run(for: self.caller.app) { self.candidate(line) }
         } else {
             read = self.candidate(line)
         }
