@@ -52,12 +52,6 @@ package struct BrokerSettings: SettingsSection, CustomStringConvertible {
         return addresses
     }
 
-    /// The heartbeat that is asked for: in a cluster there is another node to go to, the sooner the better.
-    package var heartbeatTime: Duration {
-        if self.heartbeat > .zero { return self.heartbeat }
-        return .seconds(self.urls.count > 1 ? 5 : 20)
-    }
-
     /// Scheme, host, port and virtual host of each address, without user and password.
     package var description: String { self.urls.map(Self.withoutAccount).joined(separator: ", ") }
 

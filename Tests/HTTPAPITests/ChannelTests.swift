@@ -1,5 +1,6 @@
 import HTTPTypes
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -14,7 +15,7 @@ import Testing
     ) async throws {
         var options = Harness.Options()
         options.hub = habit
-        options.configuration.classicWait = wait
+        options.configuration.settings.classicWait = wait
         options.spec.apns = AppSpec.APNs(
             .token(.init(keyFile: "/nowhere.p8", keyID: "K", teamID: "T")),
             topic: "com.example.app"

@@ -8,6 +8,7 @@ import HummingbirdTesting
 import Logging
 import NIOCore
 import PushModel
+import Settings
 import Store
 import StoreSQLite
 import Testing
@@ -30,9 +31,9 @@ struct Harness: Sendable {
         var configuration: APIConfiguration = {
             var configuration = APIConfiguration()
             configuration.directoryLifetime = .zero
-            configuration.classicWait = .seconds(5)
+            configuration.settings.classicWait = .seconds(5)
             // Whatever else the machine has to do.
-            configuration.requestTime = .seconds(600)
+            configuration.settings.requestTime = .seconds(600)
             return configuration
         }()
         /// What the worker does with sends.

@@ -2,6 +2,7 @@ import HTTPTypes
 import HummingbirdTesting
 import NIOCore
 import PushModel
+import Settings
 import Testing
 
 @testable import HTTPAPI
@@ -136,7 +137,7 @@ import Testing
 
     @Test func aLineTurnsItOff() async throws {
         var options = Harness.Options()
-        options.configuration.servesPage = false
+        options.configuration.settings.page = false
         try await Harness.run(options) { api async throws in
             for path in ["/app", "/app/", "/app/app.js", "/app/config.json", "/app/other/", "/app/other/config.json"] {
                 #expect(try await api.call(.get, path, as: .nobody).status == 404, "\(path)")

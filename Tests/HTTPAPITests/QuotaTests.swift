@@ -54,7 +54,6 @@ import Testing
     @Test func largeContentIsStoredCompletely() async throws {
         var options = Harness.Options()
         options.setup = .live
-        options.configuration.maximumBodySize = 1000
         try await Harness.run(options) { api async throws in
             let bytes = (0..<200_001).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             let upload = try await api.call(.post, "/api/contents", bytes: bytes)

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import Settings
 import Store
 
 /// Changes of registrations and channels as jobs, and their results as HTTP answers.
@@ -38,7 +39,7 @@ struct RegisterJobs: Sendable {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
             }
         )
-        let wait = request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait
+        let wait = request.preference.limit(most: configuration.maximumWait) ?? configuration.settings.classicWait
         return try await self.context.intake.take(job, wait: wait)
     }
 
@@ -46,7 +47,7 @@ struct RegisterJobs: Sendable {
     private func patience(_ request: APIRequest) -> Duration {
         let configuration = self.context.configuration
         // Who states a preference may be answered with the job, and look at it later.
-        return request.preference.isStated ? configuration.maximumWait : configuration.classicWait
+        return request.preference.isStated ? configuration.maximumWait : configuration.settings.classicWait
     }
 
     /// The answer to the caller.

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushModel
+import Settings
 import Store
 
 /// Uploaded content for rich notifications.
@@ -108,7 +109,7 @@ struct ContentRoutes: Sendable {
         within context: RouteContext
     ) throws -> Response {
         let bytes = content.bytes
-        let isLarge = bytes.count > context.configuration.maximumBodySize
+        let isLarge = bytes.count > context.configuration.settings.bodySize
         let permit = isLarge ? try context.large.permit(bytes.count, for: caller) : nil
         return Response(
             status: .ok,

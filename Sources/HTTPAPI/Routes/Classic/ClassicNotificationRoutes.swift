@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushModel
+import Settings
 import Store
 
 /// Sending to a user, and rich push, as existing apps do it.
@@ -79,7 +80,7 @@ struct ClassicNotificationRoutes: Sendable {
             priority: .normal,
             request: request,
             notification: notification,
-            wait: request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait,
+            wait: request.preference.limit(most: configuration.maximumWait) ?? configuration.settings.classicWait,
             idempotentAs: "POST /api/notifications"
         )
     }
