@@ -248,8 +248,7 @@ let package = Package(
                 "PushlineClient", "PushModel", "Store", "StoreKit", "Broker", "PushServices", "Installation",
                 "Settings",
                 "Authentication", "HubAzure", "HubWire", "JSONWebTokens", "OutgoingHTTP", argumentParser,
-                asyncHTTPClient, crypto, lifecycle, logging, nioCore,
-                nioHTTP1, nioPosix, nioSSL, yams,
+                asyncHTTPClient, crypto, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .target(
@@ -397,7 +396,7 @@ let package = Package(
             ]
         ),
         .testTarget(name: "InstallationTests", dependencies: ["BrokerRabbitMQ", "Installation", "Settings"]),
-        .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel", yams]),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel"]),
         .testTarget(
             name: "RuntimeTests",
             dependencies: [

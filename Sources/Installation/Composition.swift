@@ -58,8 +58,7 @@ package enum Composition {
     /// - Returns: The place; nil = none is configured.
     /// - Throws: ``ConfigurationError`` for an invalid address.
     package static func management(_ configuration: PushlineConfiguration) throws -> ManagementAddress? {
-        let url = configuration.broker.managementURL
-        guard !url.isEmpty else { return nil }
+        guard let url = configuration.broker.managementURL else { return nil }
         let account = try Self.settings(configuration.broker).addresses[0]
         guard var parts = URLComponents(string: url), let scheme = parts.scheme, ["http", "https"].contains(scheme),
             parts.host?.isEmpty == false, parts.query == nil, parts.fragment == nil

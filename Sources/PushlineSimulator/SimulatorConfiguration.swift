@@ -1,5 +1,5 @@
 package import PushModel
-package import Settings
+import Settings
 
 /// The addresses of a simulator, its accepted credentials, and the strictness of its limits.
 package struct SimulatorConfiguration: Sendable {

@@ -15,7 +15,7 @@ import Testing
         _ body: @Sendable @escaping (Harness) async throws -> Void
     ) async throws {
         var options = Harness.Options()
-        options.spec.origins = [try WebOrigin(Self.page), try WebOrigin("http://localhost:5173")]
+        options.spec.api.origins = [try WebOrigin(Self.page), try WebOrigin("http://localhost:5173")]
         options.setup = .live
         adjust(&options)
         try await Harness.run(options, body)

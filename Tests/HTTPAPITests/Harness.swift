@@ -27,7 +27,7 @@ struct Harness: Sendable {
 
     /// How a test's installation is.
     struct Options: Sendable {
-        var spec = AppSpec(reservedTags: ["vip-"])
+        var spec = AppSpec { $0.reservedTags = ["vip-"] }
         var configuration: APIConfiguration = {
             var configuration = APIConfiguration()
             configuration.directoryLifetime = .zero

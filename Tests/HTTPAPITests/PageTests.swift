@@ -123,12 +123,17 @@ import Testing
     }
 
     @Test func thePageLearnsWhatItMayOffer() async throws {
+        let key = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
         var options = Harness.Options()
-        options.spec.fcm = AppSpec.FCM(serviceAccountFile: "/f")
-        options.spec.web = AppSpec.WebPush(publicKey: "BKey", privateKeyFile: "/k", subject: "mailto:a@example.com")
+        options.spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "/f" }
+        options.spec.web = AppSpec.WebPush {
+            $0.publicKey = key
+            $0.privateKeyFile = "/k"
+            $0.subject = "mailto:a@example.com"
+        }
         try await Harness.run(options) { api async throws in
             let own = try await api.call(.get, "/app/config.json", as: .nobody)
-            #expect(own.text == #"{"app":"default","services":["fcm","web"],"vapidPublicKey":"BKey"}"#)
+            #expect(own.text == #"{"app":"default","services":["fcm","web"],"vapidPublicKey":"\#(key)"}"#)
             let other = try await api.call(.get, "/app/other/config.json", as: .nobody)
             #expect(other.text == #"{"app":"other","services":[],"vapidPublicKey":null}"#)
             #expect(try await api.call(.get, "/app/missing/config.json", as: .nobody).status == 404)

@@ -28,7 +28,7 @@ struct ContentRoutes: Sendable {
             mediaType: try Self.mediaType(request.head.headerFields[.contentType]),
             bytes: request.body
         )
-        let quota = request.spec.contents ?? AppSpec.Contents()
+        let quota = request.spec.contents
         let answer = try await self.context.store.put(content, app: request.app, quota: quota)
         guard case .kept(let id) = answer else { throw Self.refusal(answer, of: content, quota: quota) }
         var response = Response.json(
