@@ -39,7 +39,7 @@ import Testing
 
     @Test func whoeverIsGoneBeforeItsTurnIsNotWorkedOn() async throws {
         var configuration = APIConfiguration()
-        configuration.requestTime = .seconds(600)
+        configuration.settings.requestTime = .seconds(600)
         let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
         let limits = CallerLimits(configuration: configuration, body: reader)
         let (isHeld, hasBegun) = (NIOLockedValueBox(false), NIOLockedValueBox(false))

@@ -186,7 +186,7 @@ struct LateRemovalContract {
     }
 
     @Test func exactNamesAreRemovedExactly() async throws {
-        _ = try await self.store.apply(AppSpec(users: .exact), to: .default)
+        _ = try await self.store.apply(AppSpec { $0.users = .exact }, to: .default)
         let (ann, capital) = (try UserName("ann", .exact), try UserName("Ann", .exact))
         for (user, handle) in [(ann, "aa"), (capital, "bb")] {
             let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: handle), tags: [])

@@ -173,7 +173,10 @@ struct NameContract {
     @Test func richNotificationsBelongToTheirUserInAnyLetterCase() async throws {
         let (ann, bob) = (try UserName("Ann", .folded), try UserName("Bob", .folded))
         let content = StoredContent(owner: ann, mediaType: "a/b", bytes: [1, 2, 3])
-        let quota = AppSpec.Contents(accountBytes: ContentAcceptance.cost(of: content), appBytes: 1 << 20)
+        let quota = AppSpec.Contents {
+            $0.accountBytes = ContentAcceptance.cost(of: content)
+            $0.appBytes = 1 << 20
+        }
         guard case .kept(let id) = try await self.store.put(content, app: .default, quota: quota) else {
             throw Unexpected("not kept")
         }
@@ -234,14 +237,14 @@ struct NameContract {
     }
 
     @Test func accountsAdoptTheAppsComparisonWhileNothingElseIsStored() async throws {
-        #expect(try await self.store.apply(AppSpec(users: .folded), to: .default))
+        #expect(try await self.store.apply(AppSpec { $0.users = .folded }, to: .default))
         try await self.add("Ann", .folded)
-        #expect(try await self.store.apply(AppSpec(users: .exact), to: .default))
+        #expect(try await self.store.apply(AppSpec { $0.users = .exact }, to: .default))
         #expect(try await self.hash(of: "Ann", .exact) == "of Ann")
         #expect(try await self.hash(of: "ann", .exact) == nil)
         try await self.add("ann", .exact)
         let error = await #expect(throws: StoreError.self) {
-            try await self.store.apply(AppSpec(users: .folded), to: .default)
+            try await self.store.apply(AppSpec { $0.users = .folded }, to: .default)
         }
         #expect(error?.code == .conflict)
         #expect(error?.message.contains("differ by letter case alone") == true)
@@ -250,24 +253,32 @@ struct NameContract {
     }
 
     @Test func theComparisonOfUserNamesIsFixedOnceRegistrationsExist() async throws {
-        #expect(try await self.store.apply(AppSpec(users: .exact), to: .default))
+        #expect(try await self.store.apply(AppSpec { $0.users = .exact }, to: .default))
         _ = try await self.store.importRegistrations(
             [ImportedRegistration(pns: .apns, handle: Handle(stored: "aa"), user: try UserName("Ann", .exact))],
             app: .default,
             sequence: try await self.store.beginImport()
         )
         let error = await #expect(throws: StoreError.self) {
-            try await self.store.apply(AppSpec(users: .folded), to: .default)
+            try await self.store.apply(AppSpec { $0.users = .folded }, to: .default)
         }
         #expect(error?.code == .conflict)
         #expect(error?.message.contains("declare a new app with users: folded") == true)
         #expect(try await self.store.app(.default)?.users == .exact)
         // Whatever else changes.
-        #expect(try await self.store.apply(AppSpec(users: .exact, recording: .all), to: .default))
+        #expect(
+            try await self.store.apply(
+                AppSpec {
+                    $0.users = .exact
+                    $0.recording = .all
+                },
+                to: .default
+            )
+        )
         // Another app's are none of its.
         let other = try AppID("other")
         #expect(try await self.store.apply(AppSpec(), to: other))
-        #expect(try await self.store.apply(AppSpec(users: .exact), to: other))
+        #expect(try await self.store.apply(AppSpec { $0.users = .exact }, to: other))
     }
 
     /// é as one character, and as e with an accent: the same to Swift's own texts, and two people.

@@ -241,7 +241,7 @@ struct UserRemovalContract {
         let content = StoredContent(owner: try self.users.user(), mediaType: "image/png", bytes: [1])
         let picture = try await self.store.put(content, app: .default)
         _ = try await self.store.apply(
-            AppSpec(richDefault: AppSpec.RichDefault(content: picture)),
+            AppSpec { $0.richDefault = AppSpec.RichDefault { $0.content = picture } },
             to: .default
         )
         try await self.users.finish(self.users.begin())

@@ -4,6 +4,7 @@ package import Hummingbird
 package import Logging
 package import PushModel
 package import ServiceLifecycle
+import Settings
 package import Store
 
 /// What the API shares with another wire to the same apps: the limits of callers, bodies, jobs, errors and metrics.
@@ -162,7 +163,7 @@ package struct WireHost: JobTaker {
     }
 
     /// How long a change of a registration is waited for.
-    package var registerWait: Duration { self.configuration.classicWait }
+    package var registerWait: Duration { self.configuration.settings.classicWait }
 
     /// The lifetime of a job.
     package var jobLifetime: Duration { self.configuration.jobLifetime }
