@@ -19,7 +19,7 @@ import Testing
         configuration.audienceReadLimits.windows = 1...1
         configuration.audienceReadLimits.maximumCost = 0
         let store = try await SQLiteStore.open(configuration)
-        _ = try await store.apply(AppSpec(), to: .default)
+        _ = try await store.apply(.app(.default, AppSpec()))
         let tags = [try PushModel.Tag("t", .folded)]
         let rows = (0..<Self.devices).map {
             ImportedRegistration(pns: .apns, handle: Handle(stored: String(format: "%064x", $0)), tags: tags)

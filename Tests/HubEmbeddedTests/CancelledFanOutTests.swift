@@ -27,7 +27,7 @@ import Testing
         let store = try await SQLiteStore.open(configuration)
         var spec = AppSpec()
         spec.fcm = .init(serviceAccountFile: "fcm.json")
-        _ = try await store.apply(spec, to: .default)
+        _ = try await store.apply(.app(.default, spec))
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
         try await body(store, EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test")), spec)

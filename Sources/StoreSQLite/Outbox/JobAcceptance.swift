@@ -3,6 +3,7 @@ import GRDB
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 extension WriteContext {
     /// Accepts jobs of one app, those of one priority next to each other.
@@ -99,7 +100,9 @@ private struct JobGroup {
         let isScheduled = job.startsLater(than: self.context.wall)
         guard (isScheduled ? self.capacity.later : self.capacity.now) > 0 else { return }
         if isScheduled { self.capacity.later -= 1 } else { self.capacity.now -= 1 }
-        if let notification = job.notification { try self.context.insert(notification, app: self.number) }
+        if let notification = job.notification {
+            try self.context.perform(RichTable.keep(notification, app: "\(self.number)", at: self.context.wall))
+        }
         let message = isScheduled ? nil : try self.message(for: job, within: &window)
         let state: Job.State = isScheduled ? .scheduled : .queued
         let row = JobInserter.NewRow(job: job, recipients: recipients, work: work, state: state, message: message)
