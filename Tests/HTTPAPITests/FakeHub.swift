@@ -122,11 +122,12 @@ struct FakeHub: Service {
             var cursors = campaign.cursors
             for index in cursors.indices {
                 cursors[index].isDone = true
+                let page = FanOutPage(page: 0, from: cursors[index].after, to: cursors[index].through, size: 1)
                 let step = PageStep(
                     sequence: campaign.job.sequence,
                     cursors: cursors,
                     pns: cursors[index].pns,
-                    batches: []
+                    batches: self.habit == .begins ? [page] : []
                 )
                 _ = try await self.store.commit(.pages(step), of: claim)
             }
