@@ -108,7 +108,7 @@ extension SendWorker {
         }
         // First its turn among those like it: a permit that waits for that would be missing to others.
         let advance =
-            claim.isLarge ? try await self.largeSlices.withPermit(priority, tenant: app, work) : try await work()
+            claim.isDear ? try await self.dearSlices.withPermit(priority, tenant: app, work) : try await work()
         let events = advance.answered.map { OutgoingMessage(eventFor: $0.job, waiter: $0.waiter) }
         // Waiting processes also read periodically, so a failure here does no harm.
         if !events.isEmpty { _ = await self.broker.publish(events, deadline: .seconds(1)) }
