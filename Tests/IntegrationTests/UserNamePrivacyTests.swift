@@ -161,9 +161,14 @@ import Testing
         #expect(try await Self.asBackend(installation, seen, "PATCH", path, #"{"disabled":true}"#).status < 500)
         // A disabled one, and one that never was.
         for name in [account, "\(Self.user)-3"] {
-            let answer = try await installation.asUser(name, "GET", "/api/registrations")
-            #expect(answer.status == 401)
-            seen.note("\(answer.headers)")
+            let login = Data("\(name):\(EndToEndInstallation.password)".utf8).base64EncodedString()
+            var connection = try await RawConnection.open(port: installation.port)
+            defer { connection.close() }
+            let answer = try await connection.exchange(
+                "GET /api/registrations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic \(login)\r\n\r\n"
+            )
+            #expect(answer.hasPrefix("HTTP/1.1 401 "), "\(answer)")
+            seen.note(Self.head(of: answer))
         }
         #expect(try await Self.asBackend(installation, seen, "DELETE", path).status < 500)
     }

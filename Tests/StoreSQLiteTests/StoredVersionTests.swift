@@ -4,6 +4,7 @@ import PushModel
 import Store
 import StoreContract
 import StoreKit
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite
@@ -86,9 +87,9 @@ struct StoredVersionTests {
             found.append("\(app): \(spec.written.compactText)")
             found += try await store.jobs(JobQuery(app: app)).items.map { "\($0)" }
             found += try await store.registrations(RegistrationQuery(app: app)).items.map { "\($0)" }
-            found += try await store.deadLetters(app: app, cursor: nil, limit: 100).items.map { "\($0)" }
-            found += try await store.accounts(app: app, cursor: nil, limit: 100).items.map { "\($0)" }
-            found += try await store.keys(app: app).map { "\($0)" }
+            found += try await store.deadLetters(DeadLetterQuery(app: app)).items.map { "\($0)" }
+            found += try await store.accounts(AccountQuery(app: app, limit: 100)).items.map { "\($0)" }
+            found += try await store.keys(.app(app)).map { "\($0)" }
             found += try await store.hubRules(app: app).map { "\($0)" }
         }
         return found

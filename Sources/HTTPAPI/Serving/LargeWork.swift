@@ -54,16 +54,10 @@ final class LargeWork: Sendable {
         _ work: @Sendable () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         try await withTaskExecutorPreference(Share(of: app, in: self)) { () async throws(Failure) -> Value in
-            try await Self.there(work)
+            // By itself a task stays where it is until it waits for something, and reading a body waits for nothing.
+            await Task.yield()
+            return try await work()
         }
-    }
-
-    /// Goes there first: by itself a task stays where it is until it waits for something.
-    @concurrent
-    private static func there<Value: Sendable, Failure: Error>(
-        _ work: @Sendable () async throws(Failure) -> Value
-    ) async throws(Failure) -> Value {
-        try await work()
     }
 
     private func enqueue(_ step: Step) {

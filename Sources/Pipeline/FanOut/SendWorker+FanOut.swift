@@ -108,7 +108,7 @@ extension SendWorker {
         }
         // First its turn among those like it: a permit that waits for that would be missing to others.
         let advance =
-            claim.isLarge ? try await self.largeSlices.withPermit(priority, tenant: app, work) : try await work()
+            claim.isDear ? try await self.dearSlices.withPermit(priority, tenant: app, work) : try await work()
         await EventSender(broker: self.broker).notify(advance.answered.map { ($0.job, $0.waiter) })
         return advance
     }

@@ -19,9 +19,9 @@ package struct SendWorker: Service {
     let waiting: WaitingFanOuts
     /// Bounds the slices that are fanned out at once.
     let slices: FairLimiter
-    /// Bounds those of sends with many names: each keeps a thread busy for as long as it lasts, and one at a time leaves the others to
-    /// all else.
-    let largeSlices = FairLimiter(permits: 1, slowAfter: nil)
+    /// Bounds those of sends with many names or to templates: each keeps a thread busy for as long as it lasts, and one at a time leaves
+    /// the others to all else.
+    let dearSlices = FairLimiter(permits: 1, slowAfter: nil)
     /// Bounds the messages that are taken and not fanned out: they wait in memory between their slices.
     private let claims: FairLimiter
     private let inProgress = MessagesInProgress()
@@ -265,7 +265,13 @@ extension FanOutClaim {
         }
     }
 
-    var isLarge: Bool {
+    /// Whether a slice of it is much work for this process, and not only for the store.
+    var isDear: Bool {
+        guard case .campaign(let campaign) = self.work else { return false }
+        return self.isLarge || campaign.request.content.kind == .template
+    }
+
+    fileprivate var isLarge: Bool {
         guard case .campaign(let campaign) = self.work else { return false }
         let names = campaign.request.audience.expression?.tags.count ?? 0
         return names + campaign.request.truncatedTags > LargeClaims.names
