@@ -10,7 +10,9 @@ import Testing
 @testable import StoreSQLite
 
 /// A store as version 1 made it, with rows in every table: `Tests/Stores/sqlite-1.sql`.
-struct StoredVersionTests {
+///
+/// One after the other, because the first may write it.
+@Suite(.serialized) struct StoredVersionTests {
     private static let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Stores/sqlite-1.sql")
 
@@ -71,6 +73,13 @@ struct StoredVersionTests {
         let keep = try TemporaryStore()
         try await Everything.perform(keep.scenario) {
             try await Everything.furnish(keep.scenario)
+            // Which a send to templates makes, at the service that has two names.
+            try await keep.store.pool.writeWithoutTransaction { database in
+                try database.execute(
+                    sql: "INSERT INTO platform_count SELECT min(sequence), 'gcm', ?, 1 FROM job",
+                    arguments: [DeliveryCountClass.accepted.number]
+                )
+            }
             let text = try await keep.store.pool.read(StoreText.text)
             try FileManager.default.createDirectory(
                 at: Self.file.deletingLastPathComponent(),
@@ -81,18 +90,33 @@ struct StoredVersionTests {
     }
 
     /// What this program makes of the rows.
-    private static func content(of store: SQLiteStore) async throws -> [String] {
-        var found: [String] = []
-        for (app, spec) in try await store.apps().sorted(by: { $0.key < $1.key }) {
-            found.append("\(app): \(spec.written.compactText)")
-            found += try await store.jobs(JobQuery(app: app)).items.map { "\($0)" }
-            found += try await store.registrations(RegistrationQuery(app: app)).items.map { "\($0)" }
-            found += try await store.deadLetters(DeadLetterQuery(app: app)).items.map { "\($0)" }
-            found += try await store.accounts(AccountQuery(app: app, limit: 100)).items.map { "\($0)" }
-            found += try await store.keys(.app(app)).map { "\($0)" }
-            found += try await store.hubRules(app: app).map { "\($0)" }
+    private struct Content: Equatable {
+        var apps: [AppID: AppSpec]
+        var jobs: [Job] = []
+        var registrations: [Registration] = []
+        var letters: [DeadLetter] = []
+        var accounts: [Account] = []
+        var keys: [APIKey] = []
+        var rules: [HubRule] = []
+
+        init(of store: SQLiteStore) async throws {
+            self.apps = try await store.apps()
+            for app in self.apps.keys.sorted() {
+                self.jobs += try await store.jobs(JobQuery(app: app)).items
+                self.registrations += try await store.registrations(RegistrationQuery(app: app)).items
+                self.letters += try await store.deadLetters(DeadLetterQuery(app: app)).items
+                self.accounts += try await store.accounts(AccountQuery(app: app, limit: 100)).items
+                self.keys += try await store.keys(.app(app))
+                self.rules += try await store.hubRules(app: app)
+            }
         }
-        return found
+
+        var least: Int {
+            [
+                self.apps.count, self.jobs.count, self.registrations.count, self.letters.count, self.accounts.count,
+                self.keys.count, self.rules.count,
+            ].min() ?? 0
+        }
     }
 
     /// The trial steps of both kinds, from 1 to 2: nothing is lost, and who may open it then is as the plan says.
@@ -104,17 +128,17 @@ struct StoredVersionTests {
         defer { try? FileManager.default.removeItem(at: self.folder) }
         let newer = try self.load(step)
         let older = Self.program([], newer.path)
-        let before = try await Self.content(of: self.open(older))
-        #expect(before.count > 20)
+        let before = try await Content(of: self.open(older))
+        #expect(before.least > 0 && before.jobs.count > 5)
         let behind = #expect(throws: StoreError.self) { try self.open(newer) }
         #expect(behind?.message.hasSuffix("this program needs version 2: run pushline store migrate") == true)
         #expect(try SQLiteStore.pendingSteps(newer).steps.count == 1)
         try SQLiteStore.takeStep(to: 2, newer)
         let store = try self.open(newer)
-        #expect(try await Self.content(of: store) == before)
+        #expect(try await Content(of: store) == before)
         #expect(try await store.checkFile() == [])
         if step.kind == .expand {
-            #expect(try await Self.content(of: self.open(older)) == before)
+            #expect(try await Content(of: self.open(older)) == before)
         } else {
             let ahead = #expect(throws: StoreError.self) { try self.open(older) }
             #expect(ahead?.message.contains("run the newer one, or restore a backup from before the update") == true)
