@@ -105,7 +105,7 @@ import Testing
                 self.jobs += try await store.jobs(JobQuery(app: app)).items
                 self.registrations += try await store.registrations(RegistrationQuery(app: app)).items
                 self.letters += try await store.deadLetters(DeadLetterQuery(app: app)).items
-                self.accounts += try await store.accounts(AccountQuery(app: app, limit: 100)).items
+                self.accounts += try await store.accounts(AccountQuery(app: app, limit: 100)).items.map(\.account)
                 self.keys += try await store.keys(.app(app))
                 self.rules += try await store.hubRules(app: app)
             }
