@@ -367,7 +367,7 @@ let package = Package(
         .testTarget(
             name: "HubEmbeddedTests",
             dependencies: [
-                "HubEmbedded", "Hub", "Store", "StoreKit", "StoreSQLite", "Broker", "PushModel", logging,
+                "HubEmbedded", "Hub", "Store", "StoreKit", "StoreSQL", "StoreSQLite", "Broker", "PushModel", logging,
                 nioConcurrency,
             ]
         ),
@@ -382,7 +382,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreKit", "StoreSQLite",
+                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreKit", "StoreSQL",
+                "StoreSQLite",
                 "Broker", "PushModel", "RawHTTP", "Settings", "WorkCost", httpTypes, hummingbird, hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
             ]

@@ -2,6 +2,7 @@ import Foundation
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 import StoreSQLite
 import Testing
 

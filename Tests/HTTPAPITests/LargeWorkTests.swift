@@ -5,6 +5,7 @@ import Hummingbird
 import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
+import Settings
 import Testing
 
 @testable import HTTPAPI

@@ -5,6 +5,7 @@ import Logging
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 import StoreSQLite
 import Testing
 
@@ -26,7 +27,7 @@ import Testing
         configuration.window = InFlightWindow(devices: 1 << 20, messages: 1 << 20)
         let store = try await SQLiteStore.open(configuration)
         var spec = AppSpec()
-        spec.fcm = .init(serviceAccountFile: "fcm.json")
+        spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "fcm.json" }
         _ = try await store.apply(.app(.default, spec))
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)

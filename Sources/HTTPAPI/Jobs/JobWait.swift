@@ -1,4 +1,5 @@
 import PushModel
+import Settings
 import Store
 
 /// What a request waits for before it is answered with its job, and for how long.
