@@ -95,6 +95,7 @@ let package = Package(
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Files that are part of the programs, by `#embed` of C23: a change of one compiles it anew.
@@ -140,15 +141,15 @@ let package = Package(
         .target(
             name: "PushServices",
             dependencies: [
-                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", "OutgoingHTTP", asyncHTTPClient, crypto,
-                cryptoExtras, lifecycle, logging, metrics,
+                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", "OutgoingHTTP", "Settings", asyncHTTPClient,
+                crypto, cryptoExtras, lifecycle, logging, metrics,
                 nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL, swiftASN1, x509,
             ]
         ),
         .target(
             name: "PushlineSimulator",
             dependencies: [
-                "PushModel", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore,
+                "PushModel", "Settings", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore,
                 nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, orderedCollections, swiftASN1, x509,
             ]
         ),
@@ -182,10 +183,13 @@ let package = Package(
             ]
         ),
         .target(name: "StoreKit", dependencies: ["Store", "PushModel", crypto]),
+        // What is the same text in every SQL engine.
+        .target(name: "StoreSQL", dependencies: ["StoreKit", "Store", "PushModel"]),
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "CSQLite", "StoreKit", "Store", "PushModel", "PushlineMetrics", "FaultInjection", grdb, grdbSQLite,
+                "CSQLite", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", "FaultInjection", grdb,
+                grdbSQLite,
                 deques, crypto,
                 lifecycle, logging, metrics, nioConcurrency,
             ]
@@ -202,7 +206,7 @@ let package = Package(
             name: "Pipeline",
             dependencies: [
                 "Hub", "Store", "Broker", "OutgoingHTTP", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
-                "PushServices", "FaultInjection",
+                "PushServices", "Settings", "FaultInjection",
                 crypto, lifecycle,
                 logging, metrics, nioConcurrency,
             ]
@@ -210,8 +214,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "CZlib", "Authentication", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox",
-                "Payloads",
+                "CResources", "CZlib", "Authentication", "HubAzure", "JSONWebTokens", "Settings", "Store", "Broker",
+                "Outbox", "Payloads",
                 "PushModel",
                 "PushlineMetrics",
                 "FaultInjection",
@@ -248,8 +252,7 @@ let package = Package(
                 "PushlineClient", "PushModel", "Store", "StoreKit", "Broker", "PushServices", "Installation",
                 "Settings",
                 "Authentication", "HubAzure", "HubWire", "JSONWebTokens", "OutgoingHTTP", argumentParser,
-                asyncHTTPClient, crypto, lifecycle, logging, nioCore,
-                nioHTTP1, nioPosix, nioSSL, yams,
+                asyncHTTPClient, crypto, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .target(
@@ -346,14 +349,20 @@ let package = Package(
         // What any driver of the store must do: its suites run in the tests of whichever driver links them.
         .target(
             name: "StoreContract",
-            dependencies: ["SeededRandom", "Store", "PushModel", nioConcurrency],
+            dependencies: ["SeededRandom", "Store", "StoreKit", "PushModel", nioConcurrency],
             path: "Tests/StoreContract"
         ),
         .testTarget(
             name: "StoreSQLiteTests",
             dependencies: [
-                "SeededRandom", "StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, nioConcurrency,
+                "SeededRandom", "StoreContract", "StoreSQLite", "StoreSQL", "StoreKit", "Store", "PushModel", grdb,
+                nioConcurrency,
             ]
+        ),
+        // The statements of StoreSQL over a second engine.
+        .testTarget(
+            name: "StorePostgreSQLTests",
+            dependencies: ["CPostgreSQL", "StoreContract", "StoreSQL", "StoreKit", "Store", "PushModel"]
         ),
         .testTarget(
             name: "HubEmbeddedTests",
@@ -373,10 +382,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreSQLite", "Broker",
-                "PushModel", "RawHTTP", "WorkCost", httpTypes,
-                hummingbird,
-                hummingbirdCore,
+                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreKit", "StoreSQLite",
+                "Broker", "PushModel", "RawHTTP", "Settings", "WorkCost", httpTypes, hummingbird, hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
             ]
         ),
@@ -384,9 +391,8 @@ let package = Package(
             name: "HubServerTests",
             dependencies: [
                 "HubServer", "Hub", "HubAzure", "HubEmbedded", "HTTPAPI", "HubWire", "Store", "StoreSQLite", "Broker",
-                "PushModel", "PushlineSimulator", "RawHTTP", httpTypes, hummingbird, hummingbirdCore,
-                hummingbirdTesting,
-                lifecycle, logging, nioCore,
+                "PushModel", "PushlineSimulator", "RawHTTP", "Settings", httpTypes, hummingbird, hummingbirdCore,
+                hummingbirdTesting, lifecycle, logging, nioCore,
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),
@@ -394,13 +400,13 @@ let package = Package(
             name: "PushlineCommandsTests",
             dependencies: [
                 "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushlineSimulator", "Broker",
-                "Installation", "Settings",
+                "Installation", "RawHTTP", "Settings",
                 "Store",
                 argumentParser, crypto, nioSSL,
             ]
         ),
-        .testTarget(name: "InstallationTests", dependencies: ["Installation", "Settings"]),
-        .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel", yams]),
+        .testTarget(name: "InstallationTests", dependencies: ["BrokerRabbitMQ", "Installation", "Settings"]),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel"]),
         .testTarget(
             name: "RuntimeTests",
             dependencies: [

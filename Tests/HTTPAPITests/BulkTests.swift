@@ -6,6 +6,7 @@ import HummingbirdTesting
 import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -212,10 +213,12 @@ import Testing
         try await Harness.run { api async throws in
             let other = try AppID("other")
             let secret = try #require(APIKeySecret("plk_other"))
-            try await api.store.change(
-                .addKey(
-                    APIKey(app: other, name: "boss", role: .operator, created: .now, revoked: nil),
-                    hash: secret.hash
+            try await api.store.apply(
+                .key(
+                    .add(
+                        APIKey(app: other, name: "boss", role: .operator, created: .now, revoked: nil),
+                        hash: secret.hash
+                    )
                 )
             )
             let rows = [
@@ -316,8 +319,6 @@ import Testing
     @Test func twentyThousandLinesOverARealConnection() async throws {
         var options = Harness.Options()
         options.setup = .live
-        // Other routes' limit does not bind.
-        options.configuration.maximumBodySize = 1000
         try await Harness.run(options) { api async throws in
             let body = (0..<20_000).map { #"{"service":"fcm","handle":"h\#($0)","user":"u\#($0)","tags":["all"]}"# }
                 .joined(separator: "\n")
@@ -377,7 +378,7 @@ import Testing
 
     private func importer(_ store: any RegistrationStore, idle: Duration = .seconds(60)) -> RegistrationImporter {
         var configuration = APIConfiguration()
-        configuration.requestTime = idle
+        configuration.settings.requestTime = idle
         return RegistrationImporter(store: store, configuration: configuration, app: .default, spec: AppSpec())
     }
 

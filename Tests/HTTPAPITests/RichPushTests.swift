@@ -1,5 +1,6 @@
 import HTTPTypes
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -59,7 +60,7 @@ import Testing
         var options = Harness.Options()
         options.hub = .isSilent
         options.backlog = 1
-        options.configuration.classicWait = .milliseconds(50)
+        options.configuration.settings.classicWait = .milliseconds(50)
         try await Harness.run(options) { api async throws in
             #expect(try await api.call(.post, "/api/notifications").status == 200)
             #expect(try await api.call(.post, "/api/notifications").status == 503)
@@ -112,7 +113,7 @@ import Testing
             let content = try #require(upload.json["id"]?.text)
             var spec = options.spec
             spec.richDefault.content = content
-            _ = try await api.store.apply(spec, to: .default)
+            _ = try await api.store.apply(.app(.default, spec))
             #expect(try await api.call(.get, "/api/contents/\(content)").status == 404)
             #expect(try await api.call(.post, "/api/notifications").status == 200)
             #expect(try await api.call(.get, "/api/contents/\(content)").bytes == [1, 2, 3])

@@ -27,7 +27,7 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let clock = JumpingClock(machine: try SystemClock())
-        let store = try SQLiteStore(
+        let store: any ResultStore = try SQLiteStore(
             configuration: SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path),
             source: clock
         )
@@ -44,7 +44,7 @@ import Testing
                 Issue.record("not accepted")
                 return
             }
-            _ = try await registrations.register(request, for: job, spec: AppSpec(registrationLifetimeDays: 30))
+            _ = try await registrations.register(request, for: job, spec: AppSpec { $0.registrationLifetimeDays = 30 })
         }
         let expires = try #require(try await store.registration(id, app: .default)?.expires)
         let left = clock.machine.wall.duration(to: expires)
@@ -59,7 +59,7 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "store.sqlite").path
-        let store = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
+        let store: any ResultStore = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
         let id = RegistrationID.random()
         let upsert = RegisterRequest.Upsert(
             pns: .apns,
@@ -74,7 +74,7 @@ import Testing
             Issue.record("not accepted")
             return
         }
-        let spec = AppSpec(registrationLifetimeDays: lifetime)
+        let spec = AppSpec { $0.registrationLifetimeDays = lifetime }
         #expect(try await EmbeddedRegistrations(store: store).register(request, for: job, spec: spec) == .done)
         let expires = try await store.registration(id, app: .default)?.expires
         let left = expires.map { Timestamp.now.duration(to: $0) }
@@ -87,7 +87,7 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "store.sqlite").path
-        let store = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
+        let store: any ResultStore = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
         let registrations = EmbeddedRegistrations(store: store)
         let user = try UserName("ann", .folded)
         for device in 0..<devices {
@@ -103,6 +103,6 @@ import Testing
 
     @Test func aUserHasAtMostTheAppsLimitOfRegistrations() async throws {
         #expect(try await self.live(registering: 103, spec: AppSpec()) == 100)
-        #expect(try await self.live(registering: 4, spec: AppSpec(registrationsPerUser: 2)) == 2)
+        #expect(try await self.live(registering: 4, spec: AppSpec { $0.registrationsPerUser = 2 }) == 2)
     }
 }

@@ -13,7 +13,11 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct HubCallerTests {
     private static let spec: AppSpec = {
         var spec = AppSpec()
-        spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "news", platforms: [.apns, .fcm])
+        spec.azureHub = AppSpec.AzureHub {
+            $0.connectionStringFile = "/nowhere"
+            $0.name = "news"
+            $0.platforms = [.apns, .fcm]
+        }
         return spec
     }()
 
@@ -23,7 +27,7 @@ import Testing
         _ body: @Sendable @escaping (PipelineHarness) async throws -> Void
     ) async throws {
         try await PipelineHarness.with(workers) { harness in
-            _ = try await harness.store.apply(Self.spec, to: .default)
+            _ = try await harness.store.apply(.app(.default, Self.spec))
             try await body(harness)
         }
     }
