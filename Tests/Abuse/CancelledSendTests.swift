@@ -38,7 +38,8 @@ struct CancelledSendTests {
         try await installation.importRegistrations(
             (0..<Self.templates).map { number in
                 let body = #"{\"aps\":{\"alert\":\"\#(clips)\",\"n\":\#(number)}}"#
-                return #"{"pns":"apns","handle":"\#(String(format: "%064x", number))","template":{"body":"\#(body)"}}"#
+                return
+                    #"{"service":"apns","handle":"\#(String(format: "%064x", number))","template":{"body":"\#(body)"}}"#
             }
         )
         let hub = try await installation.startHub()

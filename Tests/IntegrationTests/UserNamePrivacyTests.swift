@@ -87,7 +87,7 @@ import Testing
     private static func register(_ installation: EndToEndInstallation, _ seen: Seen) async throws {
         try await installation.add(users: [Self.user])
         try await installation.register(Self.user, platform: "apns", handle: String(repeating: "cd", count: 32))
-        let device = #"{"pns":"fcm","handle":"abc","user":"\#(Self.user)","tags":["from:\#(Self.user)"]}"#
+        let device = #"{"service":"fcm","handle":"abc","user":"\#(Self.user)","tags":["from:\#(Self.user)"]}"#
         let put = try await Self.asBackend(installation, seen, "PUT", "/api/registrations/r-1", device)
         #expect([200, 202].contains(put.status))
         let refused = try await Self.asUser(
@@ -95,10 +95,10 @@ import Testing
             seen,
             "PUT",
             "/api/registrations/r-2",
-            #"{"pns":"fcm","handle":"abd","tags":["username:\#(Self.user)x"]}"#
+            #"{"service":"fcm","handle":"abd","tags":["username:\#(Self.user)x"]}"#
         )
         #expect(refused.status >= 400)
-        let lines = [device, #"{"pns":"nothing","handle":"x","user":"\#(Self.user)"}"#].joined(separator: "\n")
+        let lines = [device, #"{"service":"nothing","handle":"x","user":"\#(Self.user)"}"#].joined(separator: "\n")
         let path = "/api/registrations"
         let type = "application/x-ndjson"
         #expect(
