@@ -34,8 +34,8 @@ import Testing
     }
 
     private static func count(_ counts: AudienceCounts) async throws -> AudienceCounts.Answer {
-        let body = try StrictMembers(.members(["to": .members(["tags": .string("t")])]), known: ["to", "platforms"])
-        return try await counts.count(SendTarget(body, AppSpec()), for: .user("desk"), platforms: [])
+        let body = try StrictMembers(.members(["to": .members(["tags": .string("t")])]), known: ["to", "services"])
+        return try await counts.count(SendTarget(body, AppSpec()), for: .user("desk"), services: [])
     }
 
     @Test func aCountThatNobodyWaitsForEnds() async throws {

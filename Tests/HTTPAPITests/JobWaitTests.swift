@@ -15,10 +15,10 @@ import Testing
     ) async throws {
         var options = Harness.Options()
         options.hub = habit
-        options.spec.apns = AppSpec.APNs(
-            .token(.init(keyFile: "/nowhere.p8", keyID: "K", teamID: "T")),
-            topic: "com.example.app"
-        )
+        options.spec.apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "/nowhere.p8", keyID: "K", teamID: "T"))
+            $0.topic = "com.example.app"
+        }
         try await Harness.run(options, body)
     }
 
