@@ -4,7 +4,7 @@ package import Settings
 package struct APIConfiguration: Sendable {
     /// The limits and habits that an operator may set.
     package var settings: APISettings
-    /// How long a request may go on waiting for the hub's answer once the process drains.
+    /// How long a request may go on waiting for its job once the process drains.
     package var drainWait: Duration
     /// The least average rate of a body beyond `body_size`, in bytes a second.
     package var largeBodyRate = 64 << 10

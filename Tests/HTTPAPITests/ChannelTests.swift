@@ -93,7 +93,7 @@ import Testing
                 $0.name = "news"
                 $0.platforms = [.apns]
             }
-            _ = try await api.store.apply(spec, to: .default)
+            _ = try await api.store.apply(.app(.default, spec))
             let hub = try await api.call(.get, "/api/channels", as: root)
             #expect(hub.status == 422 && hub.text.contains("has no broadcast channels"))
             #expect(try await api.call(.get, "/api/jobs", as: root).json["items"]?.elements.isEmpty == true)

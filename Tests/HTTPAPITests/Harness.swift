@@ -32,6 +32,7 @@ struct Harness: Sendable {
             var configuration = APIConfiguration()
             configuration.directoryLifetime = .zero
             configuration.settings.classicWait = .seconds(5)
+            configuration.settings.page = true
             // Whatever else the machine has to do.
             configuration.settings.requestTime = .seconds(600)
             return configuration
@@ -53,7 +54,7 @@ struct Harness: Sendable {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-api-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try await SQLiteStore.open(
+        let store: any ResultStore = try await SQLiteStore.open(
             SQLiteStore.Configuration(
                 path: folder.appending(path: "store.sqlite").path,
                 maximumBacklog: options.backlog,
@@ -109,10 +110,10 @@ struct Harness: Sendable {
         )
     }
 
-    private static func populate(_ store: SQLiteStore, spec: AppSpec) async throws {
+    private static func populate(_ store: any ResultStore, spec: AppSpec) async throws {
         let other = try AppID("other")
-        _ = try await store.apply(spec, to: .default)
-        _ = try await store.apply(AppSpec(), to: other)
+        _ = try await store.apply(.app(.default, spec))
+        _ = try await store.apply(.app(other, AppSpec()))
         let accounts: [(AppID, String, Role)] = [
             (.default, "alice", .user), (.default, "bob", .user), (.default, "desk", .sender),
             (.default, "root", .operator),
@@ -127,7 +128,7 @@ struct Harness: Sendable {
                 created: .now
             )
             let password = app == other ? "other-password" : "\(name)-password"
-            try await store.change(.put(account, passwordHash: PasswordHash.make(password, cost: Self.cheap)))
+            try await store.apply(.account(.put(account, passwordHash: PasswordHash.make(password, cost: Self.cheap))))
         }
     }
 
@@ -187,7 +188,7 @@ struct Harness: Sendable {
     func key(_ role: Role, name: String = "backend") async throws -> As {
         let secret = APIKeySecret.make()
         let key = APIKey(app: .default, name: name, role: role, created: .now, revoked: nil)
-        try await self.store.change(.addKey(key, hash: secret.hash))
+        try await self.store.apply(.key(.add(key, hash: secret.hash)))
         return .bearer(secret.text)
     }
 
@@ -208,7 +209,10 @@ struct Harness: Sendable {
             switch claim.work {
             case .group(let sends, _):
                 if let send = sends.first(where: { $0.id == job }) { return send.request }
-            case .campaign(let campaign) where campaign.job.id == job: return campaign.request
+            case .campaign(let campaign) where campaign.job.id == job:
+                guard campaign.request.truncatedTags > 0 else { return campaign.request }
+                let expression = try await self.store.wholeExpression(of: campaign.job.sequence)
+                return campaign.request.with(audience: .tags(expression))
             case .campaign, nil: break
             }
         }

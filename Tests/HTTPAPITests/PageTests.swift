@@ -140,9 +140,9 @@ import Testing
         }
     }
 
-    @Test func aLineTurnsItOff() async throws {
+    @Test func itIsOffUnlessItIsConfigured() async throws {
         var options = Harness.Options()
-        options.configuration.settings.page = false
+        options.configuration.settings.page = APIConfiguration().settings.page
         try await Harness.run(options) { api async throws in
             for path in ["/app", "/app/", "/app/app.js", "/app/config.json", "/app/other/", "/app/other/config.json"] {
                 #expect(try await api.call(.get, path, as: .nobody).status == 404, "\(path)")

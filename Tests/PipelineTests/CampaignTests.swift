@@ -45,7 +45,7 @@ extension PipelineLoadTests {
                 for _ in 0..<6 { ids.append(try await harness.send(to: "username:ann")) }
                 try await Task.sleep(for: .seconds(3))
                 var last: JobID?
-                for id in ids where try await harness.job(id).hubState == nil { last = id }
+                for id in ids where try await harness.job(id).state == .queued { last = id }
                 let waiting = try #require(last)
                 #expect(try await harness.store.cancel(waiting, app: .default)?.state == .cancelled)
             }
@@ -118,7 +118,7 @@ extension PipelineLoadTests {
         @Test func anAppWithASilentServiceDelaysNoOther() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
-                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                _ = try await harness.store.apply(.app(other, try harness.simulator.appSpec))
                 try await harness.register("ann", .apns, token(1))
                 try await harness.register("ben", .apns, token(2), app: other)
                 harness.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))

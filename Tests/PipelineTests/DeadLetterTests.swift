@@ -36,7 +36,7 @@ extension PipelineLoadTests {
 
         private static func letter(of message: String, in harness: PipelineHarness) async throws -> DeadLetter {
             while true {
-                let letters = try await harness.store.deadLetters(app: .default, cursor: nil, limit: 10).items
+                let letters = try await harness.store.deadLetters(DeadLetterQuery(app: .default, limit: 10)).items
                 if let letter = letters.first(where: { $0.messageID == message }) { return letter }
                 try await Task.sleep(for: .milliseconds(10))
             }
@@ -46,7 +46,7 @@ extension PipelineLoadTests {
             try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
                 try await harness.register("ann", devices: 1...30)
                 let id = try await harness.send(to: "username:ann")
-                try await harness.wait(for: id) { $0.hubState != nil }
+                try await harness.wait(for: id) { $0.isAnswered }
                 let letter = try await Self.killDelivery(in: harness)
                 let dead = try await harness.wait(for: id)
                 #expect(dead.counts[.apns]?.failed == [.dead: 30])
@@ -90,7 +90,7 @@ extension PipelineLoadTests {
                         )
                     )
                 }
-                for letter in try await harness.store.deadLetters(app: .default, cursor: nil, limit: 10).items {
+                for letter in try await harness.store.deadLetters(DeadLetterQuery(app: .default, limit: 10)).items {
                     _ = try await harness.store.replay(deadLetter: letter.id, app: .default)
                 }
                 let sent = try await harness.wait(for: send)

@@ -22,7 +22,7 @@ struct RateLimitContract {
             $0.topic = "t"
             $0.devicesPerSecond = rate
         }
-        _ = try await self.store.apply(AppSpec { $0.apns = apns }, to: .default)
+        _ = try await self.store.apply(.app(.default, AppSpec { $0.apns = apns }))
     }
 
     private func credit(_ kind: CreditKind = .page, _ priority: Priority = .normal) async throws -> Credit {

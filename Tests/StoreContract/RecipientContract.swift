@@ -127,7 +127,7 @@ struct RecipientContract {
         #expect(try self.recipients(other) == RecipientCount(kind: .registrations, given: 1, count: 0))
         let none = try await self.scenario.accept(.list(apns: 150), platforms: [.fcm])
         #expect(try await self.scenario.fanOut(group: self.scenario.message(of: none.id)).keys == [])
-        #expect(try await self.scenario.job(none.id).hubState == .noTargetFound)
+        #expect(try await self.scenario.job(none.id).isWithoutTargets)
         try await self.expectSound()
     }
 
@@ -314,9 +314,9 @@ struct RecipientContract {
         let body = DeliveryMessage(batches: [batch]).encoded()
         try await self.scenario.deadLetter("\(self.scenario.message(of: key).id)", body: body)
         let letter = try #require(
-            try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first
+            try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first
         )
-        let kept = try #require(try await self.store.deadLetter(letter.id, app: .default)).body
+        let kept = try #require(try await self.store.deadLetter(letter.id, app: .default)?.body)
         let read = try #require(try DeliveryMessage(decoding: kept).batches.first)
         #expect(read.devices.handles == HandleList([Handle(stored: "a-ha…list")]))
         #expect(read.key == key)
@@ -336,7 +336,7 @@ struct RecipientContract {
         #expect(try await self.scenario.job(job.id).isDead(count))
         #expect(try await self.clean() == 0)
         let letter = try #require(
-            try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first
+            try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first
         )
         let replay = try await self.store.replay(deadLetter: letter.id, app: .default)
         #expect(replay == .begun(job: job.id, devices: count))
@@ -352,7 +352,7 @@ struct RecipientContract {
         self.time.advance(.seconds(3601))
         #expect(try await self.clean() == count)
         let late = try #require(
-            try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first
+            try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first
         )
         #expect(late.blockedReason?.contains("time is over") == true)
         try await self.expectSound()

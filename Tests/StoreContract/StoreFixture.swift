@@ -1,15 +1,27 @@
 import Foundation
 package import Store
 
-/// A store that a driver makes for one test, on clocks that the test moves; what it keeps goes with it.
+/// Apps, and who may do what with them.
+package typealias AppAdministration = AccountStore & AdministrationStore & AppStore & HubRuleStore & PauseStore
+    & SessionStore
+
+/// A store that a driver makes for one test of administration, on clocks that the test moves; what it keeps goes with it.
 ///
 /// A class, for it is looked up by its name: see ``StoreFixtures``.
-package protocol StoreFixture: AnyObject, Sendable {
+package protocol AdministrationFixture: AnyObject, Sendable {
     /// Makes an empty store.
     init(_ options: StoreOptions) throws
 
-    var store: any ResultStore { get }
+    var administration: any AppAdministration { get }
     var time: TestTime { get }
+
+    /// Opens the same store once more, as another process does.
+    func anotherAdministration() throws -> any AppAdministration
+}
+
+/// A store that has everything.
+package protocol StoreFixture: AdministrationFixture {
+    var store: any ResultStore { get }
 
     /// Opens the same store once more, as another process does.
     func another() throws -> any ResultStore
@@ -25,6 +37,12 @@ package protocol StoreFixture: AnyObject, Sendable {
 
     /// What the driver's own check of what is stored finds wrong; empty = nothing.
     func faults() async throws -> [String]
+}
+
+extension StoreFixture {
+    package var administration: any AppAdministration { self.store }
+
+    package func anotherAdministration() throws -> any AppAdministration { try self.another() }
 }
 
 /// How a test wants its store.
@@ -47,8 +65,17 @@ package enum StoreFixtures {
     /// The library knows no driver, and suites are discovered before a driver's tests could register one: so its fixture is looked
     /// up by name, `PUSHLINE_STORE_FIXTURE` or that of the SQLite driver.
     package static func make(_ options: StoreOptions = StoreOptions()) throws -> any StoreFixture {
+        guard let fixture = try self.makeAdministration(options) as? any StoreFixture else {
+            throw Unexpected("the driver has administration alone: only its suites can run")
+        }
+        return fixture
+    }
+
+    /// Makes a store for suites that need its administration alone.
+    package static func makeAdministration(_ options: StoreOptions = StoreOptions()) throws -> any AdministrationFixture
+    {
         let name = ProcessInfo.processInfo.environment["PUSHLINE_STORE_FIXTURE"] ?? "StoreSQLiteTests.SQLiteFixture"
-        guard let fixture = NSClassFromString(name) as? any StoreFixture.Type else {
+        guard let fixture = NSClassFromString(name) as? any AdministrationFixture.Type else {
             throw Unexpected("no class \(name) is linked that makes stores")
         }
         return try fixture.init(options)

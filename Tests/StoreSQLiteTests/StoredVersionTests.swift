@@ -4,6 +4,7 @@ import PushModel
 import Store
 import StoreContract
 import StoreKit
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite
@@ -104,9 +105,9 @@ import Testing
             for app in self.apps.keys.sorted() {
                 self.jobs += try await store.jobs(JobQuery(app: app)).items
                 self.registrations += try await store.registrations(RegistrationQuery(app: app)).items
-                self.letters += try await store.deadLetters(app: app, cursor: nil, limit: 100).items
-                self.accounts += try await store.accounts(app: app, cursor: nil, limit: 100).items
-                self.keys += try await store.keys(app: app)
+                self.letters += try await store.deadLetters(DeadLetterQuery(app: app)).items
+                self.accounts += try await store.accounts(AccountQuery(app: app, limit: 100)).items.map(\.account)
+                self.keys += try await store.keys(.app(app))
                 self.rules += try await store.hubRules(app: app)
             }
         }

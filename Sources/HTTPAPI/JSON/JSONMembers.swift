@@ -41,15 +41,15 @@ struct StrictMembers {
     /// What to say of a member that is not known: what was meant, where that can be guessed.
     static func unknown(_ name: String, known: [String]) -> String {
         if known.isEmpty { return "no such member; there are none here" }
-        let other = Self.otherNames[name].flatMap { known.contains($0) ? $0 : nil }
+        let other = Self.otherNames[name]?.first(where: known.contains)
         if let meant = other ?? NearestWord.to(name, among: known) { return "no such member; did you mean \(meant)?" }
         return "no such member; known are \(known.sorted().joined(separator: ", "))"
     }
 
-    /// What other backends call it.
+    /// What other backends and the classic routes call it.
     private static let otherNames = [
-        "platform": "pns", "service": "pns", "token": "handle", "deviceToken": "handle", "message": "body",
-        "text": "body",
+        "pns": ["service", "services"], "platform": ["service", "services"], "platforms": ["services", "service"],
+        "token": ["handle"], "deviceToken": ["handle"], "message": ["body"], "text": ["body"],
     ]
 
     subscript(name: String) -> JSONValue? {
@@ -124,8 +124,11 @@ struct StrictMembers {
 
     private static func join(_ path: String, _ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
-    /// Error texts show the member names of callers, shortened.
-    private static func shorten(_ name: String) -> String { name.count <= 100 ? name : "\(name.prefix(100))…" }
+    /// Error texts show the member names of callers, shortened: by scalars, for a million accents are one character.
+    static func shorten(_ name: String) -> String {
+        let first = name.unicodeScalars.prefix(100)
+        return first.endIndex == name.endIndex ? name : "\(String(first))…"
+    }
 }
 
 /// The members of a JSON object on a classic route: any letter case, unknown ones ignored, the last of several counts.

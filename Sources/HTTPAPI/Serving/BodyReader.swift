@@ -42,7 +42,7 @@ struct BodyReader: Sendable {
         caller: Caller,
         connection: BodyConnection
     ) async throws -> Body {
-        if kind == .none { return Body() }
+        if case .none = kind { return Body() }
         let coding = try ContentCoding(request.headers)
         let stream = IncomingBody.open(request, coding: coding, connection: connection)
         let limit: Int
@@ -50,6 +50,7 @@ struct BodyReader: Sendable {
         case .none, .stream: return Body(stream: stream)
         case .limited: limit = self.configuration.settings.bodySize
         case .send: limit = self.configuration.settings.sendSize
+        case .upTo(let most): limit = most
         case .upload: limit = self.configuration.settings.contentSize
         }
         var length = request.headers.text(of: .contentLength).flatMap(Int.init)
@@ -61,7 +62,11 @@ struct BodyReader: Sendable {
             throw Problem.later(.serviceUnavailable, "too many request bodies are being read", seconds: 1)
         }
         defer { self.reading.release(of: caller) }
-        let cost = kind == .send ? LargeBodies.ofSend : 1
+        let cost =
+            switch kind {
+            case .send, .upTo: LargeBodies.ofSend
+            case .none, .limited, .upload, .stream: 1
+            }
         var body = Body()
         if let length, length > self.configuration.settings.bodySize {
             body.permit = try self.large.permit(length * cost, for: caller)

@@ -64,10 +64,14 @@ struct CallerLimits: Sendable {
         guard self.working.take(for: caller) else { throw Self.tooMany }
         defer { self.working.release(of: caller) }
         guard body.bytes.count > LargeWork.least else { return try await work(body) }
-        // They are worked on one after the other: a caller who sends many shall not stand before everybody else.
+        // They are worked on one after the other: a caller who sends many shall not stand before everybody else of its app.
         guard self.large.take(for: caller) else { throw Self.tooMany }
         defer { self.large.release(of: caller) }
-        return try await self.body.large.thread.run { try await work(body) }
+        return try await self.body.large.thread.run(for: caller.app) {
+            // It may have waited long, and whoever was to get the answer may be gone.
+            try Task.checkCancellation()
+            return try await work(body)
+        }
     }
 
     private static let tooMany = Problem.later(.serviceUnavailable, "too many requests are in progress", seconds: 1)

@@ -99,7 +99,7 @@ package struct WireHost: JobTaker {
     ///   - context: Its connection.
     ///   - caller: The caller.
     ///   - spec: The caller's app.
-    ///   - isList: Whether the body may be as large as a send to many (`api.send_size`), and not only `api.body_size`.
+    ///   - most: The most bytes that the body may have, inflated.
     ///   - work: The work, with the body.
     /// - Returns: What the work returns.
     /// - Throws: What ``refusal(of:request:route:)`` has words for.
@@ -108,12 +108,12 @@ package struct WireHost: JobTaker {
         context: APIContext,
         caller: Caller,
         spec: AppSpec,
-        isList: Bool,
+        most: Int,
         _ work: @Sendable ([UInt8]) async throws -> Value
     ) async throws -> Value {
         try await self.limits.work(
             request,
-            body: isList ? .send : .limited,
+            body: .upTo(most),
             caller: caller.identified,
             spec: spec,
             connection: context.body
@@ -137,7 +137,7 @@ package struct WireHost: JobTaker {
         return try await work()
     }
 
-    /// Accepts a job, and waits for the hub's answer.
+    /// Accepts a job, and waits for its outcome.
     ///
     /// - Parameters:
     ///   - job: The job.
@@ -145,7 +145,7 @@ package struct WireHost: JobTaker {
     /// - Returns: The job, or that of the request which this one repeats.
     /// - Throws: What ``refusal(of:request:route:)`` has words for.
     package func take(_ job: NewJob, wait: Duration) async throws -> Job {
-        try await self.intake.take(job, wait: wait).job
+        try await self.intake.take(job, JobWait(for: .outcome, time: wait)).job
     }
 
     /// Accepts a job; see ``take(_:wait:)``.
@@ -158,7 +158,8 @@ package struct WireHost: JobTaker {
     ///
     /// - Returns: The job as it is when it ends, or at the deadline; nil = the app has no job of that id.
     package func end(of id: JobID, app: AppID, until deadline: ContinuousClock.Instant) async throws -> Job? {
-        try await self.intake.end(of: id, app: app, until: deadline)
+        let wait = JobWait(for: .outcome, time: ContinuousClock.now.duration(to: deadline))
+        return try await self.intake.find(id, app: app, wait)?.job
     }
 
     /// How long a change of a registration is waited for.

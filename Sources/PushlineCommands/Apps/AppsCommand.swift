@@ -33,7 +33,7 @@ struct AppsCommand: AsyncParsableCommand {
                 for (app, spec) in apps {
                     let before = try await store.app(app)
                     let isChanged: Bool
-                    do { isChanged = try await store.apply(spec, to: app) } catch let error as StoreError
+                    do { isChanged = try await store.apply(.app(app, spec)) } catch let error as StoreError
                         where error.code == .conflict
                     {
                         throw CommandFailure.failed("apps.\(app): \(error.message)")
@@ -59,7 +59,7 @@ struct AppsCommand: AsyncParsableCommand {
 
         /// What waits for a file, by the section that names it.
         private static func consequence(of path: String) -> String {
-            let service = path.split(separator: ".").first.flatMap { PushService(platformName: String($0)) }
+            let service = path.split(separator: ".").first.flatMap { PushService(rawValue: String($0)) }
             return service.map { "sends by \($0.descriptor.title) wait until it is there" }
                 ?? "it is read when it is there"
         }

@@ -7,14 +7,14 @@ import StoreKit
 /// A row of the table `job`.
 struct JobRow {
     static let columns = """
-        job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.hub_state, job.result,
-        job.reason, job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at, job.message,
-        job.user_shown, job.label
+        job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.result, job.reason,
+        job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at, job.message, job.user_shown,
+        job.label
         """
     /// The column of the send's text.
     static let work = 6
     /// The column of a register job's result.
-    static let result = 9
+    static let result = 8
     static let source = "job JOIN app ON app.number = job.app"
 
     let sequence: Int64
@@ -25,7 +25,6 @@ struct JobRow {
     let priority: Priority
     let work: Job.Work
     let state: Job.State
-    let hubState: Job.HubState?
     let result: RegisterResult?
     let reason: String?
     let accepted: Timestamp
@@ -42,23 +41,22 @@ struct JobRow {
         self.sequence = row[0]
         self.id = try JobID(blob: row[1])
         self.app = try AppID(stored: row[2])
-        self.user = try (row[3] as String?).map { try UserName(stored: $0, shown: row[19]) }
+        self.user = try (row[3] as String?).map { try UserName(stored: $0, shown: row[18]) }
         self.key = row[4]
         self.priority = try Priority(number: row[5])
         self.work = try StoredJSON.work(from: Array((row[Self.work] as String).utf8))
         self.state = try Job.State(number: row[7])
-        self.hubState = (row[8] as String?).flatMap(Job.HubState.init(rawValue:))
         self.result = try (row[Self.result] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) }
-        self.reason = row[10]
-        self.accepted = Timestamp(milliseconds: row[11])
-        self.started = (row[12] as Int64?).map(Timestamp.init(milliseconds:))
-        self.finished = (row[13] as Int64?).map(Timestamp.init(milliseconds:))
-        self.expires = Timestamp(milliseconds: row[14])
-        self.isFannedOut = row[15]
-        self.waiter = row[16]
-        self.startsAt = (row[17] as Int64?).map(Timestamp.init(milliseconds:))
-        self.message = row[18]
-        self.label = try (row[20] as String?).map { try JobLabel(stored: $0) }
+        self.reason = row[9]
+        self.accepted = Timestamp(milliseconds: row[10])
+        self.started = (row[11] as Int64?).map(Timestamp.init(milliseconds:))
+        self.finished = (row[12] as Int64?).map(Timestamp.init(milliseconds:))
+        self.expires = Timestamp(milliseconds: row[13])
+        self.isFannedOut = row[14]
+        self.waiter = row[15]
+        self.startsAt = (row[16] as Int64?).map(Timestamp.init(milliseconds:))
+        self.message = row[17]
+        self.label = try (row[19] as String?).map { try JobLabel(stored: $0) }
     }
 
     /// The job for display.
@@ -86,7 +84,6 @@ struct JobRow {
             priority: self.priority,
             work: self.work,
             state: waiting == nil ? self.state : .retrying,
-            hubState: self.shownHubState,
             result: self.result,
             reason: self.reason ?? reason?.text,
             accepted: self.accepted,
@@ -103,14 +100,6 @@ struct JobRow {
             cause: reason?.cause,
             label: self.label
         )
-    }
-
-    /// A hub over a wire has queued what it took; what became of it, each call says.
-    private var shownHubState: Job.HubState? {
-        guard self.hubState == .completed, case .send(let send) = self.work, send.audience.isAtHub else {
-            return self.hubState
-        }
-        return .enqueued
     }
 
     /// What it waits for, where it does: a pause comes before all else.

@@ -17,11 +17,12 @@ struct StatusReader {
         let pns: Int64
         let status: BatchStatus
         let began: Int64
+        let waiter: String?
     }
 
     /// The inline batches of a message between two jobs.
     static let inlineBatches = """
-        SELECT sequence, id, inline_pns, state, ends, coalesce(starts_at, accepted) FROM job
+        SELECT sequence, id, inline_pns, state, ends, coalesce(starts_at, accepted), waiter FROM job
         WHERE sequence BETWEEN ? AND ? AND message = ? AND \(BatchTable.isInline) ORDER BY sequence
         """
 
@@ -43,7 +44,8 @@ struct StatusReader {
                     sequence: statement.integer(0),
                     pns: statement.integer(2),
                     status: try BatchStatus(state: statement.integer(3), ends: statement.integer(4), at: now),
-                    began: statement.integer(5)
+                    began: statement.integer(5),
+                    waiter: statement.text(6)
                 )
             )
         }
@@ -52,7 +54,7 @@ struct StatusReader {
     func status(of batches: [BatchKey]) throws -> [LocatedStatus] {
         let jobs = try RawStatement(
             """
-            SELECT sequence, state, ends, inline_pns, message, coalesce(starts_at, accepted) FROM job
+            SELECT sequence, state, ends, inline_pns, message, coalesce(starts_at, accepted), waiter FROM job
             WHERE id = ? AND finished IS NULL
             """,
             in: self.database
@@ -85,7 +87,8 @@ struct StatusReader {
             // An expired job is not sent, even before the sweeper has marked it.
             return LocatedStatus(
                 try BatchStatus(state: jobs.integer(1), ends: jobs.integer(2), at: self.now),
-                began: Timestamp(milliseconds: jobs.integer(5))
+                began: Timestamp(milliseconds: jobs.integer(5)),
+                waiter: jobs.text(6)
             )
         }
     }
@@ -101,7 +104,8 @@ struct StatusReader {
         return LocatedStatus(
             batch.status,
             hint: RowHint(job: batch.sequence, message: message),
-            began: Timestamp(milliseconds: batch.began)
+            began: Timestamp(milliseconds: batch.began),
+            waiter: batch.waiter
         )
     }
 }

@@ -189,14 +189,11 @@ extension WriteContext {
     func write(_ step: PageStep, of claim: FanOutClaim) throws -> FanOutWritten? {
         let job = step.sequence
         let isLast = step.cursors.allSatisfy(\.isDone)
-        // NoTargetFound where no step before this one had a batch.
-        let hubState: Job.HubState? = step.batches.isEmpty ? (isLast ? .noTargetFound : nil) : .enqueued
         let page = try PreparedTransition(.page, self)
         try page.statement.bind(job, at: 1)
         try page.statement.bind(claim.message.id.number, at: 2)
         try page.statement.bind(self.wall.milliseconds, at: 3)
-        try page.statement.bind(hubState?.rawValue, at: 4)
-        try page.statement.bind(isLast ? 1 : 0, at: 5)
+        try page.statement.bind(isLast ? 1 : 0, at: 4)
         guard try page.make() else { return nil }
         let app = try self.database.ensureNumber(of: claim.message.app)
         let devices = step.batches.reduce(into: DeviceCount()) { $0.add($1.size, $1.named) }

@@ -3,12 +3,13 @@ import GRDB
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 extension WriteContext {
     /// Accepts jobs of one app, those of one priority next to each other.
     func accept(
         _ listed: [ListedJob],
-        works: [String],
+        works: [StoredWork],
         joining message: MessageID?,
         backlog: Int?,
         flow: FlowControl
@@ -78,7 +79,7 @@ private struct JobGroup {
         _ index: Int,
         _ job: NewJob,
         _ recipients: [Recipient],
-        work: String,
+        work: StoredWork,
         within window: inout JobWindow
     ) throws {
         if let key = job.idempotency {
@@ -99,7 +100,9 @@ private struct JobGroup {
         let isScheduled = job.startsLater(than: self.context.wall)
         guard (isScheduled ? self.capacity.later : self.capacity.now) > 0 else { return }
         if isScheduled { self.capacity.later -= 1 } else { self.capacity.now -= 1 }
-        if let notification = job.notification { try self.context.insert(notification, app: self.number) }
+        if let notification = job.notification {
+            try self.context.perform(RichTable.keep(notification, app: "\(self.number)", at: self.context.wall))
+        }
         let message = isScheduled ? nil : try self.message(for: job, within: &window)
         let state: Job.State = isScheduled ? .scheduled : .queued
         let row = JobInserter.NewRow(job: job, recipients: recipients, work: work, state: state, message: message)
@@ -208,8 +211,7 @@ private struct JobInserter {
     struct NewRow {
         let job: NewJob
         let recipients: [Recipient]
-        /// As it is stored.
-        let work: String
+        let work: StoredWork
         let state: Job.State
         /// nil where it starts later.
         let message: Int64?
@@ -242,7 +244,7 @@ private struct JobInserter {
             let isScheduled = row.state == .scheduled
             self.context.countBacklog(unfinished: isScheduled ? 0 : 1, scheduled: isScheduled ? 1 : 0)
             let sequence = first + Int64(offset)
-            try self.context.database.insertAudience(of: row.job.work, job: sequence)
+            if let tags = row.work.audience { try self.context.database.insertAudience(tags, of: sequence) }
             try self.context.insert(row.recipients, of: sequence, app: self.app)
             if let key = row.job.idempotency { try self.insert(key, of: sequence) }
             if case .register(.removeUser(let user?, let withAccount)) = row.job.work {
@@ -277,7 +279,7 @@ private struct JobInserter {
             try statement.bind(Int64(job.priority.rank), at: next())
             try statement.bind(Int64(job.work.platformBits), at: next())
             try statement.bind(Int64(row.state.number), at: next())
-            try statement.bind(row.work, at: next())
+            try statement.bind(row.work.text, at: next())
             try statement.bind(row.message, at: next())
             try statement.bind(job.expires(accepted: self.context.wall).milliseconds, at: next())
             try statement.bind(job.waiter, at: next())

@@ -91,7 +91,7 @@ private final class SendUpload: Sendable {
         /// Whether the group is full, by its number of sends, by its memory, or by its rows.
         var isFull: Bool {
             self.candidates.count == OutboxMessage.maximumMembers || self.size > 1 << 20
-                || self.recipients >= RecipientList.maximum
+                || self.recipients >= SendList.maximum
         }
     }
 
@@ -192,7 +192,7 @@ private final class SendUpload: Sendable {
         defer { withExtendedLifetime(permit) {} }
         let read: Candidate?
         if length > LargeWork.least {
-            read = await self.context.large.thread.run { self.candidate(line) }
+            read = await self.context.large.thread.run(for: self.caller.app) { self.candidate(line) }
         } else {
             read = self.candidate(line)
         }
