@@ -16,6 +16,7 @@ import Testing
     private static let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Stores/sqlite-1.sql")
 
+    private let time = TestTime()
     private let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString)")
 
     /// How a program with these steps opens the stored one, as a file of its own.
@@ -40,7 +41,7 @@ import Testing
     }
 
     private func open(_ configuration: SQLiteStore.Configuration) throws -> SQLiteStore {
-        try SQLiteStore(configuration: configuration, source: TestTime())
+        try SQLiteStore(configuration: configuration, source: self.time)
     }
 
     /// The tables of version 1 may change until 0.1.0 is released; from then on the stored one stays, and a step is written.
