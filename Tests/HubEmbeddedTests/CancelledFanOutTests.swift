@@ -13,17 +13,13 @@ import Testing
 
 /// A send that is cancelled while its devices are found: the fan-out ends with its step, whatever it would cost to the end.
 @Suite(.timeLimit(.minutes(3))) struct CancelledFanOutTests {
-    private static let devices = 2000
     private static let tags = 20
 
-    /// A store whose audiences are read row by row.
     private static func run(_ body: (SQLiteStore, EmbeddedFanOut, AppSpec) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         var configuration = SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
-        configuration.audienceReadLimits.windows = 1...1
-        configuration.audienceReadLimits.maximumCost = 0
         configuration.window = InFlightWindow(devices: 1 << 20, messages: 1 << 20)
         let store = try await SQLiteStore.open(configuration)
         var spec = AppSpec()
@@ -78,16 +74,6 @@ import Testing
         let job = try #require(try await store.job(new.id, app: .default))
         #expect([.cancelling, .cancelled].contains(job.state))
         #expect((1..<devices).contains(job.counts[.fcm]?.targets ?? 0))
-    }
-
-    @Test func anExpressionOfAsManyTagsAsThereMayBe() async throws {
-        try await Self.run { store, fanOut, spec in
-            try await Self.register(in: store, Self.devices) { _ in nil }
-            let operands = (0..<TagExpression.maximumOperands).map { "t\($0 % Self.tags)" }
-            let expression = try TagExpression(parsing: operands.joined(separator: "&&"), .folded)
-            let send = SendRequest(to: .tags(expression), content: .message(.init(body: "x")))
-            try await Self.expectEnd(of: send, to: Self.devices, store, fanOut, spec)
-        }
     }
 
     @Test func templatesAsLargeAsTheyMayBe() async throws {
