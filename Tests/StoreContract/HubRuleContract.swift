@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with the rules of hubs.
-struct HubRuleContract {
+@Suite(.everyStore) struct HubRuleContract {
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }
 

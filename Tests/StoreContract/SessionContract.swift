@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with sessions.
-struct SessionContract {
+@Suite(.everyStore) struct SessionContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }

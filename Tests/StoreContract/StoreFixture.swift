@@ -1,13 +1,9 @@
-import Foundation
 package import Store
+import Synchronization
+package import Testing
 
 /// A store that a driver makes for one test, on clocks that the test moves; what it keeps goes with it.
-///
-/// A class, for it is looked up by its name: see ``StoreFixtures``.
-package protocol StoreFixture: AnyObject, Sendable {
-    /// Makes an empty store.
-    init(_ options: StoreOptions) throws
-
+package protocol StoreFixture: Sendable {
     var store: any ResultStore { get }
     var time: TestTime { get }
 
@@ -40,18 +36,52 @@ package struct StoreOptions: Sendable {
     }
 }
 
-/// Where the suites of the contract get their stores from.
+/// Makes an empty store with a driver.
+package typealias StoreMaker = @Sendable (StoreOptions) throws -> any StoreFixture
+
+/// Where the suites of the contract get their stores from: each of their tests is run with every driver that has said how.
 package enum StoreFixtures {
-    /// Makes a store with the driver whose tests these are.
-    ///
-    /// The library knows no driver, and suites are discovered before a driver's tests could register one: so its fixture is looked
-    /// up by name, `PUSHLINE_STORE_FIXTURE` or that of the SQLite driver.
+    @TaskLocal fileprivate static var maker: StoreMaker?
+    /// By the names of their drivers.
+    fileprivate static let makers = Mutex<[String: StoreMaker]>([:])
+
+    /// Makes a store with the driver that the present test is run with.
     package static func make(_ options: StoreOptions = StoreOptions()) throws -> any StoreFixture {
-        let name = ProcessInfo.processInfo.environment["PUSHLINE_STORE_FIXTURE"] ?? "StoreSQLiteTests.SQLiteFixture"
-        guard let fixture = NSClassFromString(name) as? any StoreFixture.Type else {
-            throw Unexpected("no class \(name) is linked that makes stores")
-        }
-        return try fixture.init(options)
+        guard let maker = Self.maker else { throw Unexpected("the suite lacks the trait .everyStore") }
+        return try maker(options)
+    }
+}
+
+/// Of a suite of the contract: its tests are run with every driver.
+package struct EveryStoreTrait: TestTrait, SuiteTrait, TestScoping {
+    package var isRecursive: Bool { true }
+
+    package func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable @concurrent () async throws -> Void
+    ) async throws {
+        let makers = StoreFixtures.makers.withLock { Array($0.values) }
+        guard !makers.isEmpty else { throw Unexpected("no driver's tests have a suite with the trait .passesContract") }
+        for maker in makers { try await StoreFixtures.$maker.withValue(maker) { try await function() } }
+    }
+}
+
+/// Of a suite of a driver's tests: says how it makes its stores.
+package struct StoreTrait: SuiteTrait {}
+
+extension Trait where Self == EveryStoreTrait {
+    /// The suite belongs to the contract.
+    package static var everyStore: Self { EveryStoreTrait() }
+}
+
+extension Trait where Self == StoreTrait {
+    /// The driver passes the contract with the stores that this makes.
+    ///
+    /// Traits are made when tests are looked for, which is before the first of them is run.
+    package static func passesContract(as driver: String, _ maker: @escaping StoreMaker) -> Self {
+        StoreFixtures.makers.withLock { $0[driver] = maker }
+        return StoreTrait()
     }
 }
 
