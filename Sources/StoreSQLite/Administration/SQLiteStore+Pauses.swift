@@ -84,14 +84,13 @@ extension Database {
             let states = try self.all(
                 "SELECT state, sum(open) FROM message WHERE priority = ? AND app = ? AND queue = ? GROUP BY state",
                 [priority.rank, app, queue.number]
-            ) { (state: MessageState(rawValue: $0[0]), open: $0[1] as Int) }
+            ) { (state: try MessageState(stored: $0[0]), open: $0[1] as Int) }
             for (state, open) in states {
                 switch (queue, state) {
                 // The store does not know which of these jobs are in progress.
                 case (.register, _), (.send, _), (.deliver, .ready): load.waiting += open
                 case (.deliver, .published): load.open += open
                 case (.deliver, .deferred): load.deferred += open
-                case (.deliver, nil): throw StoreError(.corrupt, "a message has an unknown state")
                 }
             }
         }

@@ -28,9 +28,7 @@ extension SQLiteStore {
     func whole(_ request: SendRequest, job: Int64) async throws -> SendRequest {
         // A hub over a wire has the expression in its calls.
         guard request.truncatedTags > 0, request.audience.expression != nil else { return request }
-        let lines = try await self.read { database in
-            try database.first(Database.audienceTags, [job]) { $0[0] as String }
-        }
+        let lines: String? = try await self.read { try $0.value(Database.audienceTags, [job]) }
         guard let lines else { throw StoreError(.corrupt, "a job's audience is missing") }
         // Parsed outside of the transaction.
         let tags = try lines.utf8.split(separator: UInt8(ascii: "\n")).map { try Tag(stored: String($0) ?? "") }

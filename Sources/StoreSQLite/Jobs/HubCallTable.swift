@@ -30,6 +30,8 @@ enum HubCallTable {
         DELETE FROM hub_call WHERE job = ?1 AND (pns, number) IN (SELECT pns, number FROM hub_call WHERE job = ?1 LIMIT ?2)
         """
 
+    static let isBeingMade = "state = '\(HubCall.State.submitting.rawValue)'"
+
     static let key = "job = (SELECT sequence FROM job WHERE id = ?) AND pns = ? AND number = ?"
 }
 
@@ -40,11 +42,6 @@ extension HubCallKey {
 }
 
 extension SQLiteStore: HubCallStore {
-    /// How long whoever takes calls to ask about has them.
-    private static let lease: Int64 = 60_000
-    /// When a hub is first asked what became of a call.
-    private static let firstLook: Int64 = 2000
-
     package func beginHubCalls(
         _ calls: [HubCallKey],
         lasting time: Duration,
@@ -62,16 +59,14 @@ extension SQLiteStore: HubCallStore {
                     try context.set(end.state, call)
                     continue
                 }
-                // A tier without telemetry gives no id to ask by.
-                let telemetry: HubCall.Telemetry = id == nil ? .notOffered : index == 0 ? .pending : .together
-                let due = telemetry == .pending ? context.now + Self.firstLook : nil
+                let telemetry = HubCall.Telemetry(ofTaken: id, isFirst: index == 0)
+                let due = telemetry == .pending ? context.now + StoredHubCall.firstLook.milliseconds : nil
                 try context.database.run(
                     """
-                    UPDATE hub_call SET state = ?, notification = ?, telemetry = ?, due = ?
-                    WHERE \(HubCallTable.key) AND state = ?
+                    UPDATE hub_call SET state = '\(HubCall.State.taken.rawValue)', notification = ?, telemetry = ?, due = ?
+                    WHERE \(HubCallTable.key) AND \(HubCallTable.isBeingMade)
                     """,
-                    [HubCall.State.taken.rawValue, id, telemetry.rawValue, due] + call.arguments
-                        + [HubCall.State.submitting.rawValue]
+                    [id, telemetry.rawValue, due] + call.arguments
                 )
             }
         }
@@ -82,26 +77,31 @@ extension SQLiteStore: HubCallStore {
         // Looks before it writes: an idle store stays idle.
         let isDue = try await self.read { try $0.exists("SELECT 1 FROM hub_call WHERE due <= ? LIMIT 1", [now]) }
         guard isDue else { return [] }
+        // Of two writers both would find the same rows: each has to take them by one UPDATE that passes over what the other has locked.
         return try await self.write { context in
             let calls = try context.database.all(
                 """
-                SELECT job.id, pns, hub_call.number, app.name, notification, asked FROM hub_call
+                SELECT job.id AS job, pns, hub_call.number, app.name AS app, notification, asked FROM hub_call
                 JOIN job ON job.sequence = hub_call.job JOIN app ON app.number = job.app
                 WHERE hub_call.due <= ? ORDER BY hub_call.due LIMIT ?
                 """,
                 [context.now, limit]
             ) { row in
                 AskedHubCall(
-                    key: HubCallKey(job: try JobID(blob: row[0]), pns: try PushService(stored: row[1]), number: row[2]),
-                    app: try AppID(stored: row[3]),
-                    id: row[4],
-                    asked: row[5]
+                    key: HubCallKey(
+                        job: try JobID(blob: row["job"]),
+                        pns: try PushService(stored: row["pns"]),
+                        number: row["number"]
+                    ),
+                    app: try AppID(stored: row["app"]),
+                    id: row["notification"],
+                    asked: row["asked"]
                 )
             }
             for call in calls {
                 try context.database.run(
                     "UPDATE hub_call SET due = ? WHERE \(HubCallTable.key)",
-                    [context.now + Self.lease] + call.key.arguments
+                    [context.now + StoredHubCall.lease.milliseconds] + call.key.arguments
                 )
             }
             return calls
@@ -136,16 +136,15 @@ extension SQLiteStore: HubCallStore {
                 """,
                 [job.blob, app.name, limit]
             ) { row in
-                let state = try HubCall.State(stored: row[2])
-                // Nobody is at it any more: whoever comes next finds out.
-                let isLost = state == .submitting && (row[3] as Int64) <= now
-                let devices = try (row[6] as String?).map { try StoredJSON.value([String: Int].self, from: $0) }
+                let devices = try (row["devices"] as String?).map {
+                    try StoredJSON.value([String: Int].self, from: $0)
+                }
                 return HubCall(
-                    key: HubCallKey(job: job, pns: try PushService(stored: row[0]), number: row[1]),
-                    state: isLost ? .unknown : state,
-                    id: row[4],
-                    outcome: (row[5] as String?).map { HubCall.Outcome(state: $0, devices: devices ?? [:]) },
-                    telemetry: try (row[7] as String?).map(HubCall.Telemetry.init(stored:))
+                    key: HubCallKey(job: job, pns: try PushService(stored: row["pns"]), number: row["number"]),
+                    state: try StoredHubCall(row).state(at: now),
+                    id: row["notification"],
+                    outcome: (row["outcome"] as String?).map { HubCall.Outcome(state: $0, devices: devices ?? [:]) },
+                    telemetry: try (row["telemetry"] as String?).map(HubCall.Telemetry.init(stored:))
                 )
             }
         }
@@ -160,36 +159,27 @@ extension WriteContext {
     ) throws -> HubCallStart {
         let row = try self.database.first(
             "SELECT state, until FROM hub_call WHERE \(HubCallTable.key)",
-            call.arguments
-        ) { (state: try HubCall.State(stored: $0[0]), until: $0[1] as Int64) }
-        switch row?.state {
-        case .taken: return .taken
-        case .unknown: return .unknown
-        case .submitting:
-            let left = (row?.until ?? 0) - self.now
-            guard left <= 0 else { return .underWay(.milliseconds(left)) }
-            try self.set(.unknown, call)
-            return .unknown
-        case .waiting, .refused, nil: break
+            call.arguments,
+            read: StoredHubCall.init
+        )
+        if let row, let start = row.start(at: self.now) {
+            if row.isLost(at: self.now) { try self.set(.unknown, call) }
+            return start
         }
-        let job = try self.database.first(
-            "SELECT state, ends FROM job WHERE id = ?",
-            [call.job.blob]
-        ) { (state: try Job.State(number: $0[0]), ends: $0[1] as Int64?) }
+        let job = try self.database.first("SELECT state, ends FROM job WHERE id = ?", [call.job.blob]) {
+            (state: try Job.State(number: $0["state"]), ends: $0["ends"] as Int64?)
+        }
         guard let job else { throw StoreError(.corrupt, "a call of a hub is of no job") }
-        // Behind the change that stops a job none of its calls begins.
-        guard !isWithdrawn, job.state.stopCause == nil, !job.state.isFinal, job.ends ?? 0 > self.now else {
+        guard !isWithdrawn, StoredHubCall.mayBegin(of: job.state, ends: job.ends, at: self.now) else {
             return .withdrawn
         }
         try self.database.run(
             """
-            INSERT INTO hub_call(job, pns, number, state, until) SELECT sequence, ?, ?, ?, ? FROM job WHERE id = ?
+            INSERT INTO hub_call(job, pns, number, state, until)
+            SELECT sequence, ?, ?, '\(HubCall.State.submitting.rawValue)', ? FROM job WHERE id = ?
             ON CONFLICT DO UPDATE SET state = excluded.state, until = excluded.until
             """,
-            [
-                call.pns.number, call.number, HubCall.State.submitting.rawValue, self.now + time.milliseconds,
-                call.job.blob,
-            ]
+            [call.pns.number, call.number, self.now + time.milliseconds, call.job.blob]
         )
         return .begun
     }
@@ -197,8 +187,8 @@ extension WriteContext {
     /// Ends a call that is being made.
     fileprivate func set(_ state: HubCall.State, _ call: HubCallKey) throws {
         try self.database.run(
-            "UPDATE hub_call SET state = ? WHERE \(HubCallTable.key) AND state = ?",
-            [state.rawValue] + call.arguments + [HubCall.State.submitting.rawValue]
+            "UPDATE hub_call SET state = '\(state.rawValue)' WHERE \(HubCallTable.key) AND \(HubCallTable.isBeingMade)",
+            call.arguments
         )
     }
 
@@ -215,74 +205,26 @@ extension WriteContext {
         let found = try self.database.all(
             "SELECT number, state, until FROM hub_call WHERE job = ? AND pns = ? AND number > ? AND number <= ?",
             [job, pns, from, to]
-        ) { (number: $0[0] as Int64, state: try HubCall.State(stored: $0[1]), until: $0[2] as Int64) }
-        var calls: [Int64: HubCallStart] = [:]
-        for call in found {
-            switch call.state {
-            case .taken: calls[call.number] = .taken
-            case .unknown: calls[call.number] = .unknown
-            case .submitting where call.until > self.now:
-                calls[call.number] = .underWay(.milliseconds(call.until.clampedSubtracting(self.now)))
-            case .submitting:
-                calls[call.number] = .unknown
-                try self.database.run(
-                    "UPDATE hub_call SET state = ? WHERE job = ? AND pns = ? AND number = ?",
-                    [HubCall.State.unknown.rawValue, job, pns, call.number]
-                )
-            case .waiting, .refused: break
+        ) { (number: $0["number"] as Int64, call: try StoredHubCall($0)) }
+        for found in found where found.call.isLost(at: self.now) {
+            try self.database.run(
+                """
+                UPDATE hub_call SET state = '\(HubCall.State.unknown.rawValue)' WHERE job = ? AND pns = ? AND number = ?
+                """,
+                [job, pns, found.number]
+            )
+        }
+        return Dictionary(
+            uniqueKeysWithValues: found.compactMap { found in
+                found.call.start(at: self.now).map { (found.number, $0) }
             }
-        }
-        return calls
+        )
     }
 }
 
-extension HubCallEnd {
-    fileprivate var state: HubCall.State {
-        switch self {
-        case .taken: .taken
-        case .notTaken: .waiting
-        case .refused: .refused
-        case .unknown: .unknown
-        }
-    }
-}
-
-extension HubCallNews {
-    fileprivate var outcome: HubCall.Outcome? {
-        switch self {
-        case .pending(let outcome, _), .ended(let outcome): outcome
-        case .complete(let outcome): outcome
-        case .notOffered: nil
-        }
-    }
-
-    /// When to ask again; nil = never.
-    fileprivate var wait: Duration? { if case .pending(_, let wait) = self { wait } else { nil } }
-
-    fileprivate var telemetry: HubCall.Telemetry {
-        switch self {
-        case .pending: .pending
-        case .complete: .complete
-        case .notOffered: .notOffered
-        case .ended: .ended
-        }
-    }
-}
-
-extension HubCall.Telemetry {
-    fileprivate init(stored text: String) throws {
-        guard let telemetry = HubCall.Telemetry(rawValue: text) else {
-            throw StoreError(.corrupt, "a call of a hub has no such telemetry")
-        }
-        self = telemetry
-    }
-}
-
-extension HubCall.State {
-    fileprivate init(stored text: String) throws {
-        guard let state = HubCall.State(rawValue: text) else {
-            throw StoreError(.corrupt, "a call of a hub has no such state")
-        }
-        self = state
+extension StoredHubCall {
+    /// Reads the columns `state` and `until`.
+    fileprivate init(_ row: Row) throws {
+        self.init(state: try HubCall.State(stored: row["state"]), until: row["until"])
     }
 }

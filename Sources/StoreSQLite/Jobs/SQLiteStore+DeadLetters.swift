@@ -106,7 +106,7 @@ extension SQLiteStore: DeadLetterStore {
             of: request,
             template: batch.template,
             job: batch.sequence,
-            app: row.app,
+            app: row.plain.app,
             pns: batch.pns,
             after: batch.from,
             through: batch.to,
