@@ -49,7 +49,6 @@ package struct AzureHub: Sendable {
     ) -> OutgoingClient {
         var setup = HTTPClient.Configuration.outgoing(trustFile: nil)
         setup.timeout.connect = .milliseconds(configuration.connectTimeout.milliseconds)
-        setup.connectionPool.idleTimeout = .seconds(60)
         setup.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = configuration.connections
         return OutgoingClient { [setup] in
             HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: setup)

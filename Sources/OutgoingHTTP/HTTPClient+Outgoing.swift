@@ -13,6 +13,9 @@ extension HTTPClient.Configuration {
         configuration.httpVersion = .http1Only
         // An unreachable host fails at once; the caller's policy decides on retries.
         configuration.connectionPool.retryConnectionEstablishment = false
+        // Sooner than servers close an idle connection, our own hub after 37 s: a request that meets its close may have been taken, and has
+        // no answer.
+        configuration.connectionPool.idleTimeout = .seconds(25)
         return configuration
     }
 }

@@ -66,7 +66,6 @@ struct SenderParts {
         var configuration = HTTPClient.Configuration.outgoing(trustFile: trustFile)
         configuration.dnsOverride = addresses
         configuration.timeout.connect = .milliseconds(self.settings.connectTimeout.milliseconds)
-        configuration.connectionPool.idleTimeout = .seconds(60)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = self.settings.http1Connections
         let group = self.eventLoopGroup
         return OutgoingClient { [configuration] in
