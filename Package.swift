@@ -95,6 +95,7 @@ let package = Package(
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Files that are part of the programs, by `#embed` of C23: a change of one compiles it anew.
@@ -182,10 +183,13 @@ let package = Package(
             ]
         ),
         .target(name: "StoreKit", dependencies: ["Store", "PushModel", crypto]),
+        // What is the same text in every SQL engine.
+        .target(name: "StoreSQL", dependencies: ["StoreKit", "Store", "PushModel"]),
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "CSQLite", "StoreKit", "Store", "PushModel", "PushlineMetrics", "FaultInjection", grdb, grdbSQLite,
+                "CSQLite", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", "FaultInjection", grdb,
+                grdbSQLite,
                 deques, crypto,
                 lifecycle, logging, metrics, nioConcurrency,
             ]
@@ -346,14 +350,20 @@ let package = Package(
         // What any driver of the store must do: its suites run in the tests of whichever driver links them.
         .target(
             name: "StoreContract",
-            dependencies: ["SeededRandom", "Store", "PushModel", nioConcurrency],
+            dependencies: ["SeededRandom", "Store", "StoreKit", "PushModel", nioConcurrency],
             path: "Tests/StoreContract"
         ),
         .testTarget(
             name: "StoreSQLiteTests",
             dependencies: [
-                "SeededRandom", "StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, nioConcurrency,
+                "SeededRandom", "StoreContract", "StoreSQLite", "StoreSQL", "StoreKit", "Store", "PushModel", grdb,
+                nioConcurrency,
             ]
+        ),
+        // The statements of StoreSQL over a second engine.
+        .testTarget(
+            name: "StorePostgreSQLTests",
+            dependencies: ["CPostgreSQL", "StoreContract", "StoreSQL", "StoreKit", "Store", "PushModel"]
         ),
         .testTarget(
             name: "HubEmbeddedTests",

@@ -37,7 +37,7 @@ import Testing
         try await Harness.run { api async throws in
             let other = APIKeySecret.make()
             let key = APIKey(app: try AppID("other"), name: "k", role: .sender, created: .now, revoked: nil)
-            try await api.store.change(.addKey(key, hash: other.hash))
+            try await api.store.apply(.key(.add(key, hash: other.hash)))
             let words = "app default has no such key, or it was revoked"
             for secret in [other.text, APIKeySecret.make().text] {
                 let answer = try await api.call(.get, "/api/jobs", as: .bearer(secret))
@@ -57,8 +57,8 @@ import Testing
             // The same work: a hash was computed for nobody too.
             #expect(api.passwords.computations == before + 2)
             #expect(wrong.text == unknown.text)
-            _ = try await api.store.change(
-                .update(AccountUpdate(isDisabled: true), account: try UserName("bob", .folded), app: .default)
+            _ = try await api.store.apply(
+                .account(.update(AccountUpdate(isDisabled: true), account: try UserName("bob", .folded), app: .default))
             )
             let disabled = try await api.call(.get, "/api/jobs", as: .user("bob"))
             #expect(api.passwords.computations == before + 3)
@@ -82,8 +82,8 @@ import Testing
                 isDisabled: false,
                 created: .now
             )
-            try await api.store.change(
-                .put(account, passwordHash: PasswordHash.make("new-password", cost: Harness.cheap))
+            try await api.store.apply(
+                .account(.put(account, passwordHash: PasswordHash.make("new-password", cost: Harness.cheap)))
             )
             #expect(try await api.call(.get, "/api/jobs", as: .user("bob")).status == 401)
             #expect(try await api.call(.get, "/api/jobs", as: .basic("bob", "new-password")).status == 200)

@@ -72,12 +72,12 @@ import Testing
             #expect(try await reason() == "the broker has an alarm and takes no messages: low on memory")
             api.broker.setUnavailable(true)
             #expect(try await reason()?.hasPrefix("the broker cannot be reached: ") == true)
-            try await api.store.pause(.send, app: nil, by: "host:root")
+            try await api.store.apply(.pause(.begin(.send, app: nil, by: "host:root")))
             #expect(try await reason() == "paused: send")
             api.broker.setUnavailable(false)
             api.broker.setBlocked(nil)
             #expect(try await reason() == "paused: send")
-            _ = try await api.store.resume(.send, app: nil)
+            _ = try await api.store.apply(.pause(.end(.send, app: nil)))
             #expect(try await reason() == nil)
         }
     }

@@ -195,10 +195,12 @@ import Testing
         try await Harness.run { api async throws in
             let other = try AppID("other")
             let secret = try #require(APIKeySecret("plk_other"))
-            try await api.store.change(
-                .addKey(
-                    APIKey(app: other, name: "boss", role: .operator, created: .now, revoked: nil),
-                    hash: secret.hash
+            try await api.store.apply(
+                .key(
+                    .add(
+                        APIKey(app: other, name: "boss", role: .operator, created: .now, revoked: nil),
+                        hash: secret.hash
+                    )
                 )
             )
             let rows = [

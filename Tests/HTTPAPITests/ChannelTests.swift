@@ -88,7 +88,7 @@ import Testing
             #expect(none.status == 422 && none.text.contains("has no APNs credentials"), "\(none.text)")
             var spec = AppSpec()
             spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "news", platforms: [.apns])
-            _ = try await api.store.apply(spec, to: .default)
+            _ = try await api.store.apply(.app(.default, spec))
             let hub = try await api.call(.get, "/api/channels", as: root)
             #expect(hub.status == 422 && hub.text.contains("has no broadcast channels"))
             #expect(try await api.call(.get, "/api/jobs", as: root).json["items"]?.elements.isEmpty == true)

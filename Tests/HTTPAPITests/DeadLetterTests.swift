@@ -52,7 +52,7 @@ import Testing
                 body: dead.body
             )
         )
-        let letter = try #require(try await api.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
+        let letter = try #require(try await api.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first)
         return (job.id, "\(prefix)dead/\(letter.id)")
     }
 

@@ -52,7 +52,7 @@ struct Harness: Sendable {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-api-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try await SQLiteStore.open(
+        let store: any ResultStore = try await SQLiteStore.open(
             SQLiteStore.Configuration(
                 path: folder.appending(path: "store.sqlite").path,
                 maximumBacklog: options.backlog,
@@ -108,10 +108,10 @@ struct Harness: Sendable {
         )
     }
 
-    private static func populate(_ store: SQLiteStore, spec: AppSpec) async throws {
+    private static func populate(_ store: any ResultStore, spec: AppSpec) async throws {
         let other = try AppID("other")
-        _ = try await store.apply(spec, to: .default)
-        _ = try await store.apply(AppSpec(), to: other)
+        _ = try await store.apply(.app(.default, spec))
+        _ = try await store.apply(.app(other, AppSpec()))
         let accounts: [(AppID, String, Role)] = [
             (.default, "alice", .user), (.default, "bob", .user), (.default, "desk", .sender),
             (.default, "root", .operator),
@@ -126,7 +126,7 @@ struct Harness: Sendable {
                 created: .now
             )
             let password = app == other ? "other-password" : "\(name)-password"
-            try await store.change(.put(account, passwordHash: PasswordHash.make(password, cost: Self.cheap)))
+            try await store.apply(.account(.put(account, passwordHash: PasswordHash.make(password, cost: Self.cheap))))
         }
     }
 
@@ -186,7 +186,7 @@ struct Harness: Sendable {
     func key(_ role: Role, name: String = "backend") async throws -> As {
         let secret = APIKeySecret.make()
         let key = APIKey(app: .default, name: name, role: role, created: .now, revoked: nil)
-        try await self.store.change(.addKey(key, hash: secret.hash))
+        try await self.store.apply(.key(.add(key, hash: secret.hash)))
         return .bearer(secret.text)
     }
 

@@ -174,7 +174,7 @@ import Testing
                 let key = try await api.key(.sender)
                 path = try await Self.send(api, as: key)
                 headers = try Self.authorization(key)
-                end = { try await api.store.change(.revokeKey(named: "backend", app: .default)) }
+                end = { try await api.store.apply(.key(.revoke(named: "backend", app: .default))) }
             case .lesserRole:
                 path = try await Self.send(api, as: .user("bob"))
                 try await change(#"{"role":"operator"}"#)

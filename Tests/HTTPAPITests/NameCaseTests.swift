@@ -27,7 +27,7 @@ import Testing
             created: .now
         )
         let hash = try PasswordHash.make("\(name)-password", cost: Harness.cheap)
-        try await api.store.change(.put(account, passwordHash: hash))
+        try await api.store.apply(.account(.put(account, passwordHash: hash)))
     }
 
     /// How many devices a send to that user would reach.

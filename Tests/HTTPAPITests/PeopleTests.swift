@@ -13,7 +13,7 @@ import Testing
         let user = try UserName(name, .folded)
         let account = Account(app: .default, name: user, role: role, isDisabled: false, created: .now)
         let hash = try PasswordHash.make("\(name)-password", cost: Harness.cheap)
-        try await api.store.change(.put(account, passwordHash: hash))
+        try await api.store.apply(.account(.put(account, passwordHash: hash)))
         return .user(name)
     }
 

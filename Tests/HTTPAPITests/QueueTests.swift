@@ -39,7 +39,7 @@ import Testing
     @Test func anAppsOperatorCannotEndAPauseOfAllApps() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
-            try await api.store.pause(.send, app: nil, by: "host:root")
+            try await api.store.apply(.pause(.begin(.send, app: nil, by: "host:root")))
             let seen = try await Self.queue("send", api, as: key)
             #expect(seen["paused"] == .bool(true))
             #expect(seen["pauses"]?.elements.first?["allApps"] == .bool(true))
@@ -74,7 +74,7 @@ import Testing
     @Test func bothPausesOfAQueueAreReported() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
-            try await api.store.pause(.send, app: nil, by: "host:root")
+            try await api.store.apply(.pause(.begin(.send, app: nil, by: "host:root")))
             #expect(try await api.call(.post, "/api/queues/send/pause", as: key).json["pauses"]?.elements.count == 2)
             let refused = try await api.call(.post, "/api/queues/send/resume", as: key)
             #expect(refused.status == 409)

@@ -112,7 +112,7 @@ import Testing
             let content = try #require(upload.json["id"]?.text)
             var spec = options.spec
             spec.richDefault.content = content
-            _ = try await api.store.apply(spec, to: .default)
+            _ = try await api.store.apply(.app(.default, spec))
             #expect(try await api.call(.get, "/api/contents/\(content)").status == 404)
             #expect(try await api.call(.post, "/api/notifications").status == 200)
             #expect(try await api.call(.get, "/api/contents/\(content)").bytes == [1, 2, 3])

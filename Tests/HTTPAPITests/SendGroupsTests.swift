@@ -14,14 +14,14 @@ import Testing
     private static func with(
         window: InFlightWindow = InFlightWindow(),
         losesAnswers: Bool = false,
-        _ body: (SendGroups, SQLiteStore) async throws -> Void
+        _ body: (SendGroups, any ResultStore) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-groups-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         var configuration = SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
         configuration.window = window
-        let store = try await SQLiteStore.open(configuration)
+        let store: any ResultStore = try await SQLiteStore.open(configuration)
         let publisher = JobPublisher(
             store: store,
             broker: InMemoryBroker(),

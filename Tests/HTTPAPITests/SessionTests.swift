@@ -277,7 +277,7 @@ import Testing
             #expect(refused.status == 403)
             let cookie = try await Self.signIn(api, "alice", password: "alice")
             #expect(try await Self.call(api, .get, "/api/jobs", cookie).status == 200)
-            _ = try await api.store.apply(AppSpec(), to: .default)
+            _ = try await api.store.apply(.app(.default, AppSpec()))
             #expect(try await Self.call(api, .get, "/api/jobs", cookie).status == 401)
         }
         options.configuration.isLoopback = false

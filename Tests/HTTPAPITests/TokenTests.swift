@@ -87,7 +87,9 @@ import TokenIssuer
                 #expect(answer.json["detail"]?.text?.contains("has the name of an account") == true)
             }
             let bob = try UserName("bob", .folded)
-            _ = try await api.store.change(.update(AccountUpdate(isDisabled: true), account: bob, app: .default))
+            _ = try await api.store.apply(
+                .account(.update(AccountUpdate(isDisabled: true), account: bob, app: .default))
+            )
             #expect(try await api.call(.get, "/api/jobs", as: self.token(of: "bob")).status == 403)
             // An account that comes later takes the name from the token's user.
             #expect(try await api.call(.get, "/api/jobs", as: self.token(of: "zoe")).status == 200)
@@ -98,7 +100,7 @@ import TokenIssuer
                 isDisabled: false,
                 created: .now
             )
-            try await api.store.change(.put(zoe, passwordHash: "x"))
+            try await api.store.apply(.account(.put(zoe, passwordHash: "x")))
             #expect(try await api.call(.get, "/api/jobs", as: self.token(of: "zoe")).status == 403)
         }
     }
@@ -115,7 +117,7 @@ import TokenIssuer
                 #expect(answer.json["detail"]?.text?.contains("has the name of a key") == true)
             }
             // What it sent is still there.
-            _ = try await api.store.change(.revokeKey(named: "Backend", app: .default))
+            _ = try await api.store.apply(.key(.revoke(named: "Backend", app: .default)))
             #expect(try await api.call(.get, "/api/jobs", as: self.token(of: "backend")).status == 403)
         }
     }
@@ -134,7 +136,9 @@ import TokenIssuer
             // The account's role is not the token's.
             #expect(try await api.call(.get, "/api/keys", as: self.token(of: "root")).status == 403)
             let alice = try UserName("alice", .folded)
-            _ = try await api.store.change(.update(AccountUpdate(isDisabled: true), account: alice, app: .default))
+            _ = try await api.store.apply(
+                .account(.update(AccountUpdate(isDisabled: true), account: alice, app: .default))
+            )
             let disabled = try await api.call(.get, "/api/jobs", as: self.token(of: "alice"))
             #expect(disabled.status == 403)
             #expect(disabled.json["detail"]?.text?.contains("disabled") == true)
@@ -189,10 +193,10 @@ import TokenIssuer
             #expect(try await api.call(.get, "/api/jobs", as: carol).status == 200)
             var spec = try #require(try await api.store.app(.default))
             spec.tokens?.audience = "other"
-            _ = try await api.store.apply(spec, to: .default)
+            _ = try await api.store.apply(.app(.default, spec))
             #expect(try await api.call(.get, "/api/jobs", as: carol).status == 401)
             spec.tokens = nil
-            _ = try await api.store.apply(spec, to: .default)
+            _ = try await api.store.apply(.app(.default, spec))
             #expect(try await api.call(.get, "/api/jobs", as: carol).status == 401)
         }
     }

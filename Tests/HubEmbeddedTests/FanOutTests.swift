@@ -18,12 +18,14 @@ import Testing
         users: [String],
         isPaused: Bool = false,
         broker given: InMemoryBroker? = nil,
-        _ check: (SQLiteStore, Advance, [JobID]) async throws -> Void
+        _ check: (any ResultStore, Advance, [JobID]) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try await SQLiteStore.open(.init(path: folder.appending(path: "store.sqlite").path))
+        let store: any ResultStore = try await SQLiteStore.open(
+            .init(path: folder.appending(path: "store.sqlite").path)
+        )
         let (apple, both) = (try UserName("apple", .folded), try UserName("both", .folded))
         let token = String(repeating: "a", count: 64)
         let rows = [
@@ -37,11 +39,11 @@ import Testing
             ),
         ]
         _ = try await store.importRegistrations(rows, app: .default, sequence: 1)
-        _ = try await store.apply(Self.spec, to: .default)
+        _ = try await store.apply(.app(.default, Self.spec))
         let broker = given ?? InMemoryBroker()
         if given == nil { try await broker.declare(.pushline) }
         let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
-        if isPaused { try await store.pause(.deliver(.apns), app: .default, by: "test") }
+        if isPaused { try await store.apply(.pause(.begin(.deliver(.apns), app: .default, by: "test"))) }
         let sends = try users.map { user in
             let content = Content.message(.init(title: "t", body: "b"))
             let request = SendRequest(audience: .tag(Tag(user: try UserName(user, .folded))), content: content)
@@ -105,7 +107,8 @@ import Testing
     }
 
     /// What is due once the pause after a refusal of the broker's is over.
-    private func due(_ queues: Set<WorkQueue>, _ count: Int, in store: SQLiteStore) async throws -> [OutboxMessage] {
+    private func due(_ queues: Set<WorkQueue>, _ count: Int, in store: any ResultStore) async throws -> [OutboxMessage]
+    {
         var due: [OutboxMessage] = []
         for _ in 0..<500 where due.count < count {
             due += try await store.takeDue(queues, overdue: .seconds(1), limit: 5)
@@ -170,7 +173,7 @@ import Testing
             let due = try await self.due([.deliver(.apns)], 1, in: store)
             #expect(due.count == 1)
             // Another process does not let go of the store.
-            let path = store.configuration.path + ".writer"
+            let path = try #require(store as? SQLiteStore).configuration.path + ".writer"
             let writer = try #require(FileHandle(forUpdatingAtPath: path))
             #expect(flock(writer.fileDescriptor, LOCK_EX) == 0)
             try await fanOut.resume(due, specs: [.default: Self.spec])
@@ -206,7 +209,7 @@ import Testing
             let published = try await self.batches(at: broker, .fcm)
             #expect(published.map(\.key.job) == [ids[0]])
             // Who waits is told once.
-            let resumed = try await store.resume(.deliver(.apns), app: .default)
+            let resumed = try await store.apply(.pause(.end(.deliver(.apns), app: .default)))
             #expect(resumed)
             let last = try await fanOut.advance(next, spec: Self.spec, budget: .seconds(60))
             guard case .done = last.progress else { throw Unexpected() }

@@ -27,7 +27,7 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let clock = JumpingClock(machine: try SystemClock())
-        let store = try SQLiteStore(
+        let store: any ResultStore = try SQLiteStore(
             configuration: SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path),
             source: clock
         )
@@ -59,7 +59,7 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "store.sqlite").path
-        let store = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
+        let store: any ResultStore = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
         let id = RegistrationID.random()
         let upsert = RegisterRequest.Upsert(
             pns: .apns,
@@ -87,7 +87,7 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "store.sqlite").path
-        let store = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
+        let store: any ResultStore = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
         let registrations = EmbeddedRegistrations(store: store)
         let user = try UserName("ann", .folded)
         for device in 0..<devices {

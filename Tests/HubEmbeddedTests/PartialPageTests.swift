@@ -12,7 +12,7 @@ import Testing
 
 /// Fan-out goes on where a page of the audience ended early, and ends where the audience does.
 @Suite struct PartialPageTests {
-    private static func open(_ folder: URL) async throws -> SQLiteStore {
+    private static func open(_ folder: URL) async throws -> any ResultStore {
         var configuration = SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
         // Each page ends after 64 rows, whether it found any or not.
         configuration.audienceReadLimits.windows = 64...64
@@ -20,7 +20,7 @@ import Testing
         return try await SQLiteStore.open(configuration)
     }
 
-    private static func populate(_ store: SQLiteStore) async throws {
+    private static func populate(_ store: any ResultStore) async throws {
         let rows = try (0..<1000).map { number in
             ImportedRegistration(
                 pns: .apns,

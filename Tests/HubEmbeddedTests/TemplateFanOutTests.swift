@@ -22,19 +22,21 @@ struct TemplateFanOutTests {
     }()
 
     /// A store with devices in two languages and one that has both, and a hub.
-    private func run(_ body: (SQLiteStore, InMemoryBroker, EmbeddedFanOut) async throws -> Void) async throws {
+    private func run(_ body: (any ResultStore, InMemoryBroker, EmbeddedFanOut) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try await SQLiteStore.open(.init(path: folder.appending(path: "store.sqlite").path))
-        _ = try await store.apply(Self.spec, to: .default)
+        let store: any ResultStore = try await SQLiteStore.open(
+            .init(path: folder.appending(path: "store.sqlite").path)
+        )
+        _ = try await store.apply(.app(.default, Self.spec))
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
         try await body(store, broker, EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test")))
     }
 
     private func register(
-        _ store: SQLiteStore,
+        _ store: any ResultStore,
         _ device: Int,
         _ name: String,
         body: String,
@@ -86,7 +88,7 @@ struct TemplateFanOutTests {
         }
     }
 
-    private func send(_ store: SQLiteStore, _ values: [String: String]) async throws -> MessageID {
+    private func send(_ store: any ResultStore, _ values: [String: String]) async throws -> MessageID {
         let request = SendRequest(
             audience: .tag(try Tag("news", .folded)),
             content: .template(.init(values))

@@ -44,10 +44,12 @@ struct HubHarness: Sendable {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "store.sqlite").path
-        let store = try await SQLiteStore.open(SQLiteStore.Configuration(path: path, maximumBacklog: backlog))
+        let store: any ResultStore = try await SQLiteStore.open(
+            SQLiteStore.Configuration(path: path, maximumBacklog: backlog)
+        )
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
-        _ = try await store.apply(spec, to: .default)
+        _ = try await store.apply(.app(.default, spec))
         for (name, rights) in [
             ("Full", Set(HubRule.Right.allCases)), ("Listen", [.listen]), ("Send", [.send]),
         ] {
@@ -60,7 +62,7 @@ struct HubHarness: Sendable {
                 secondaryKey: "second-\(key)",
                 created: .now
             )
-            try await store.add(rule)
+            try await store.apply(.hubRule(.add(rule)))
         }
         var logger = Logger(label: "test")
         logger.logLevel = .critical

@@ -78,10 +78,10 @@ extension EndToEndInstallation {
     /// Declares another app, and makes an operator's key of it.
     package func addApp(_ name: String, _ spec: AppSpec) async throws -> String {
         let (store, app) = (try await Self.openStore(self.environment), try AppID(name))
-        _ = try await store.apply(spec, to: app)
+        _ = try await store.apply(.app(app, spec))
         let secret = APIKeySecret.make()
         let key = APIKey(app: app, name: "test", role: .operator, created: .now, revoked: nil)
-        try await store.change(.addKey(key, hash: secret.hash))
+        try await store.apply(.key(.add(key, hash: secret.hash)))
         return secret.text
     }
 
@@ -95,7 +95,7 @@ extension EndToEndInstallation {
             secondaryKey: HubKey.make(),
             created: .now
         )
-        try await Self.openStore(self.environment).add(rule)
+        try await Self.openStore(self.environment).apply(.hubRule(.add(rule)))
         return ConnectionString(authority: "localhost:\(port)", rule: rule.name, key: rule.primaryKey)
     }
 

@@ -115,11 +115,11 @@ package actor EndToEndInstallation {
         app: AppSpec
     ) async throws -> String {
         let store = try await Self.openStore(environment)
-        _ = try await store.apply(app, to: .default)
+        _ = try await store.apply(.app(.default, app))
         try await Self.add(["alice", "bob", "carol"], to: store)
         let secret = APIKeySecret.make()
         let key = APIKey(app: .default, name: "test", role: .operator, created: .now, revoked: nil)
-        try await store.change(.addKey(key, hash: secret.hash))
+        try await store.apply(.key(.add(key, hash: secret.hash)))
         return secret.text
     }
 
@@ -134,7 +134,7 @@ package actor EndToEndInstallation {
                 isDisabled: false,
                 created: .now
             )
-            try await store.change(.put(account, passwordHash: hash))
+            try await store.apply(.account(.put(account, passwordHash: hash)))
         }
     }
 
@@ -158,7 +158,7 @@ package actor EndToEndInstallation {
 
     /// Declares the app anew; the programs see it within two seconds, the limits of its rate at once.
     package func apply(_ app: AppSpec) async throws {
-        _ = try await Self.openStore(self.environment).apply(app, to: .default)
+        _ = try await Self.openStore(self.environment).apply(.app(.default, app))
     }
 
     /// How many dead letters the store has, of the app and of none that is declared.
@@ -166,7 +166,7 @@ package actor EndToEndInstallation {
         let store = try await Self.openStore(self.environment)
         var count = 0
         for app in [AppID.default, nil] {
-            count += try await store.deadLetters(app: app, cursor: nil, limit: 100).items.count
+            count += try await store.deadLetters(DeadLetterQuery(app: app, limit: 100)).items.count
         }
         return count
     }

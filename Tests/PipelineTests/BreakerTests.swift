@@ -362,7 +362,7 @@ extension PipelineLoadTests {
         ) async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
-                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                _ = try await harness.store.apply(.app(other, try harness.simulator.appSpec))
                 try await harness.importDevices(
                     (1...1500).map { String(token($0).dropFirst(4)) + "cafe" },
                     user: nil,

@@ -118,7 +118,7 @@ extension PipelineLoadTests {
         @Test func anAppWithASilentServiceDelaysNoOther() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
-                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                _ = try await harness.store.apply(.app(other, try harness.simulator.appSpec))
                 try await harness.register("ann", .apns, token(1))
                 try await harness.register("ben", .apns, token(2), app: other)
                 harness.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))

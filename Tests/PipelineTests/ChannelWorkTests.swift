@@ -201,12 +201,12 @@ import Testing
         try await Self.with { harness, _ in
             var spec = try #require(try await harness.store.app(.default))
             spec.apns?.authentication = .token(.init(keyFile: "/nowhere.p8", keyID: "K", teamID: "T"))
-            _ = try await harness.store.apply(spec, to: .default)
+            _ = try await harness.store.apply(.app(.default, spec))
             let done = try await Self.run(.create(.nothing), harness)
             #expect(done.state == .abandoned && done.reason?.contains("cannot be read") == true)
             #expect(done.reason?.contains("nowhere") == false)
             spec.apns = nil
-            _ = try await harness.store.apply(spec, to: .default)
+            _ = try await harness.store.apply(.app(.default, spec))
             let none = try await Self.run(.create(.nothing), harness)
             #expect(none.reason?.contains("has no APNs credentials") == true)
         }
@@ -218,10 +218,10 @@ private struct LockedStore: HubCallStore {
     /// How often it refuses.
     static let most = 2
 
-    let base: SQLiteStore
+    let base: any ResultStore
     private let count = NIOLockedValueBox(0)
 
-    init(base: SQLiteStore) { self.base = base }
+    init(base: any ResultStore) { self.base = base }
 
     var refusals: Int { self.count.withLockedValue(\.self) }
 

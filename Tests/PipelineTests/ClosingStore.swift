@@ -4,7 +4,7 @@ import StoreSQLite
 
 /// A store in which a copy of a batch is recorded by another worker just before its redelivery is counted.
 struct ClosingStore: OutboxStore, OutcomeSink, PauseStore, SuspectStore {
-    let base: SQLiteStore
+    let base: any ResultStore
     let batch: BatchKey
 
     func redelivered(_ message: MessageID) async throws -> (count: Int, members: Int)? {
@@ -41,12 +41,4 @@ struct ClosingStore: OutboxStore, OutcomeSink, PauseStore, SuspectStore {
     func users(ofLive rows: [Int64]) async throws -> [UserName?] { try await self.base.users(ofLive: rows) }
 
     func pauses() async throws -> [Pause] { try await self.base.pauses() }
-
-    func pause(_ queue: WorkQueue, app: AppID?, by caller: String) async throws {
-        try await self.base.pause(queue, app: app, by: caller)
-    }
-
-    func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool { try await self.base.resume(queue, app: app) }
-
-    func load(of app: AppID) async throws -> [WorkQueue: QueueLoad] { try await self.base.load(of: app) }
 }

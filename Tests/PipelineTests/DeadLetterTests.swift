@@ -36,7 +36,7 @@ extension PipelineLoadTests {
 
         private static func letter(of message: String, in harness: PipelineHarness) async throws -> DeadLetter {
             while true {
-                let letters = try await harness.store.deadLetters(app: .default, cursor: nil, limit: 10).items
+                let letters = try await harness.store.deadLetters(DeadLetterQuery(app: .default, limit: 10)).items
                 if let letter = letters.first(where: { $0.messageID == message }) { return letter }
                 try await Task.sleep(for: .milliseconds(10))
             }
@@ -90,7 +90,7 @@ extension PipelineLoadTests {
                         )
                     )
                 }
-                for letter in try await harness.store.deadLetters(app: .default, cursor: nil, limit: 10).items {
+                for letter in try await harness.store.deadLetters(DeadLetterQuery(app: .default, limit: 10)).items {
                     _ = try await harness.store.replay(deadLetter: letter.id, app: .default)
                 }
                 let sent = try await harness.wait(for: send)

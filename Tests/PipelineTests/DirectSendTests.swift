@@ -123,7 +123,7 @@ import Testing
     /// It has no device at the paused service, and does not wait for it.
     @Test func aPausedServiceHoldsUpNoListWithoutDevicesThere() async throws {
         try await PipelineHarness.with { harness in
-            try await harness.store.pause(.deliver(.fcm), app: nil, by: "test")
+            try await harness.store.apply(.pause(.begin(.deliver(.fcm), app: nil, by: "test")))
             let list = Self.list((1...150).map { (.apns, token($0)) })
             let job = try await harness.wait(for: try await Self.send(list, harness).id)
             #expect(job.state == .completed)

@@ -26,7 +26,7 @@ extension PipelineLoadTests {
         @Test func undeliveredSendsOfOneAppDelayNoOtherApp() async throws {
             try await PipelineHarness.with([.send, .sweeper], window: Self.small) { harness in
                 let other = try AppID("other")
-                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                _ = try await harness.store.apply(.app(other, try harness.simulator.appSpec))
                 try await harness.register("ann", .apns, token(1))
                 try await harness.register("ben", .apns, token(2), app: other)
                 let work = try self.send(to: "username:ann")
@@ -54,7 +54,7 @@ extension PipelineLoadTests {
         @Test func manySendsToSeveralNamesHoldUpNoOtherAppsSend() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
-                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                _ = try await harness.store.apply(.app(other, try harness.simulator.appSpec))
                 try await harness.register("ben", .apns, token(2), app: other)
                 let count = 3000
                 var sends: [JobID] = []
@@ -148,7 +148,7 @@ extension PipelineLoadTests {
             try await PipelineHarness.with { harness in
                 var spec = try harness.simulator.appSpec
                 spec.apns?.devicesPerSecond = 200
-                _ = try await harness.store.apply(spec, to: .default)
+                _ = try await harness.store.apply(.app(.default, spec))
                 try await harness.register("ann", devices: 1...600, tags: ["news"])
                 // Sixty devices are sent to a second time.
                 harness.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns, count: 60))
@@ -176,7 +176,7 @@ extension PipelineLoadTests {
             try await PipelineHarness.with { harness in
                 var spec = try harness.simulator.appSpec
                 spec.apns?.devicesPerSecond = 200
-                _ = try await harness.store.apply(spec, to: .default)
+                _ = try await harness.store.apply(.app(.default, spec))
                 try await harness.importDevices((1...500).map(token), user: "ann", tag: "news")
                 try await harness.run(.send) {
                     // Where the machine holds everything up, the limit cannot be reached: then it is tried again.
@@ -209,7 +209,7 @@ extension PipelineLoadTests {
             try await PipelineHarness.with { harness in
                 var spec = try harness.simulator.appSpec
                 spec.apns?.devicesPerSecond = 200
-                _ = try await harness.store.apply(spec, to: .default)
+                _ = try await harness.store.apply(.app(.default, spec))
                 try await harness.importDevices((1...4000).map(token), user: "ann", tag: "news")
                 try await harness.register("ben", .apns, token(5000))
                 try await harness.register("ben", .fcm, "ben-1")
@@ -264,7 +264,7 @@ extension PipelineLoadTests {
         @Test func twoCampaignsShareAWorker() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
-                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                _ = try await harness.store.apply(.app(other, try harness.simulator.appSpec))
                 try await harness.importDevices((1...12_000).map(token), user: "ann", tag: "news")
                 try await harness.importDevices((50_001...54_000).map(token), user: "ben", tag: "news", app: other)
                 // The worker's permits are what they have to share.

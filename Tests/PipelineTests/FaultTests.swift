@@ -71,7 +71,7 @@ import Testing
         try await PipelineHarness.with([.register]) { harness in
             var spec = AppSpec()
             spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "news", platforms: [.apns])
-            _ = try await harness.store.apply(spec, to: .default)
+            _ = try await harness.store.apply(.app(.default, spec))
             harness.wireHub.fallSilent()
             func register(_ count: Int) async throws {
                 for _ in 0..<count {
@@ -295,11 +295,9 @@ private final class RefusingStore: DeadLetterStore, SuspectStore {
         throw StoreError(.corrupt, "a list that cannot be read")
     }
 
-    func deadLetters(app: AppID?, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {
+    func deadLetters(_ query: DeadLetterQuery) async throws -> Page<DeadLetter> {
         Page(items: [], cursor: nil)
     }
-
-    func deadLetter(_ number: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])? { nil }
 
     func replay(deadLetter number: Int64, app: AppID) async throws -> Replay? { nil }
 

@@ -23,7 +23,7 @@ import Testing
         _ body: @Sendable @escaping (PipelineHarness) async throws -> Void
     ) async throws {
         try await PipelineHarness.with(workers) { harness in
-            _ = try await harness.store.apply(Self.spec, to: .default)
+            _ = try await harness.store.apply(.app(.default, Self.spec))
             try await body(harness)
         }
     }

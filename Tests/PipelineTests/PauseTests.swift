@@ -20,7 +20,7 @@ extension PipelineLoadTests {
                 let (first, firstSenders) = harness.deliveryWorker()
                 let work = Task { try await first.run() }
                 while harness.simulator.counts.next < 100 { try await Task.sleep(for: .milliseconds(10)) }
-                try await harness.store.pause(.deliver(.apns), app: .default, by: "test")
+                try await harness.store.apply(.pause(.begin(.deliver(.apns), app: .default, by: "test")))
                 harness.simulator.clearFaults()
                 // All that was out comes in, and all the rest is deferred.
                 let seen = try await harness.wait(for: id) { job in
@@ -41,7 +41,7 @@ extension PipelineLoadTests {
                 try await Task.sleep(for: .seconds(2))
                 #expect(harness.simulator.received().count == received + 1)
                 #expect(try await harness.job(late).reason == "paused: deliver.apns")
-                #expect(try await harness.store.resume(.deliver(.apns), app: .default))
+                #expect(try await harness.store.apply(.pause(.end(.deliver(.apns), app: .default))))
                 for id in [id, late] {
                     let done = try await harness.wait(for: id)
                     #expect(done.counts[.apns]?.accepted == 3000)
@@ -58,7 +58,7 @@ extension PipelineLoadTests {
         @Test(arguments: [true, false]) func aPausedSendCanBeCancelledOrExpire(isCancelled: Bool) async throws {
             try await PipelineHarness.with { harness in
                 try await harness.register("ann", devices: 1...20)
-                try await harness.store.pause(.deliver(.apns), app: nil, by: "test")
+                try await harness.store.apply(.pause(.begin(.deliver(.apns), app: nil, by: "test")))
                 // No worker may be quicker than the pause.
                 try await Task.sleep(for: .seconds(2))
                 let id = try await harness.send(to: "username:ann", expires: .seconds(isCancelled ? 3600 : 3))
@@ -74,8 +74,8 @@ extension PipelineLoadTests {
         @Test func pausedSendsAndRegistrationsWait() async throws {
             try await PipelineHarness.with { harness in
                 try await harness.register("ann", .apns, token(1))
-                try await harness.store.pause(.send, app: .default, by: "test")
-                try await harness.store.pause(.register, app: nil, by: "test")
+                try await harness.store.apply(.pause(.begin(.send, app: .default, by: "test")))
+                try await harness.store.apply(.pause(.begin(.register, app: nil, by: "test")))
                 try await Task.sleep(for: .seconds(2))
                 let send = try await harness.send(to: "username:ann")
                 let request = RegisterRequest.issue(candidate: .random(), handles: [])
@@ -88,8 +88,8 @@ extension PipelineLoadTests {
                 try await Task.sleep(for: .seconds(1))
                 #expect(try await harness.job(send).state == .queued)
                 #expect(try await harness.job(change.id).state == .queued)
-                #expect(try await harness.store.resume(.send, app: .default))
-                #expect(try await harness.store.resume(.register, app: nil))
+                #expect(try await harness.store.apply(.pause(.end(.send, app: .default))))
+                #expect(try await harness.store.apply(.pause(.end(.register, app: nil))))
                 #expect(try await harness.wait(for: send).counts[.apns]?.accepted == 1)
                 #expect(try await harness.wait(for: change.id).state == .completed)
             }

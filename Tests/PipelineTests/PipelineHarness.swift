@@ -15,7 +15,7 @@ import Testing
 
 /// The whole pipeline in one process: a store in a temporary folder, a broker in memory, simulated push services over TLS.
 struct PipelineHarness: Sendable {
-    let store: SQLiteStore
+    let store: any ResultStore
     let broker: InMemoryBroker
     let simulator: Simulator
     let apps: AppDirectory
@@ -78,7 +78,7 @@ struct PipelineHarness: Sendable {
             broker: self.broker,
             logger: self.logger
         )
-        _ = try await self.store.apply(try simulator.appSpec, to: .default)
+        _ = try await self.store.apply(.app(.default, try simulator.appSpec))
     }
 
     /// A sweeper of its own, as another process would have.
@@ -94,7 +94,7 @@ struct PipelineHarness: Sendable {
 
     private static func sweeper(
         fanOut: any SendFanOut,
-        store: SQLiteStore,
+        store: any ResultStore,
         apps: AppDirectory,
         broker: InMemoryBroker,
         logger: Logger

@@ -160,12 +160,6 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore, SuspectStore {
     func takeDue(_ queues: Set<WorkQueue>, overdue: Duration, limit: Int) async throws -> [OutboxMessage] {
         throw NotAsked()
     }
-
-    func pause(_ queue: WorkQueue, app: AppID?, by caller: String) async throws { throw NotAsked() }
-
-    func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool { throw NotAsked() }
-
-    func load(of app: AppID) async throws -> [WorkQueue: QueueLoad] { throw NotAsked() }
 }
 
 /// A fan-out that gives one answer after the other, the last one for ever.
@@ -213,9 +207,5 @@ struct ScriptedFanOut: SendFanOut {
 
 /// Every app is declared.
 struct DeclaredApps: AppStore {
-    func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool { false }
-
-    func app(_ app: AppID) async throws -> AppSpec? { AppSpec() }
-
-    func apps() async throws -> [AppID: AppSpec] { [:] }
+    func apps(_ name: AppID?) async throws -> [AppID: AppSpec] { name.map { [$0: AppSpec()] } ?? [:] }
 }

@@ -273,7 +273,7 @@ import Testing
         try await PipelineHarness.with { harness in
             var spec = try harness.simulator.appSpec
             spec.fcm = nil
-            _ = try await harness.store.apply(spec, to: .default)
+            _ = try await harness.store.apply(.app(.default, spec))
             try await harness.register("ann", .apns, token(1))
             try await harness.register("ann", .fcm, "fcm-token")
             try await harness.register("ann", .mpns, "http://db3.notify.live.net/x")
@@ -293,11 +293,11 @@ import Testing
             spec.apns?.authentication = .token(
                 .init(keyFile: credentials.apnsKeyFile, keyID: "WRONGKEY01", teamID: credentials.apnsTeamID)
             )
-            _ = try await harness.store.apply(spec, to: .default)
+            _ = try await harness.store.apply(.app(.default, spec))
             let id = try await harness.send(to: "username:ann")
             let waiting = try await harness.wait(for: id) { $0.state == .retrying }
             #expect(waiting.reason?.isEmpty == false)
-            _ = try await harness.store.apply(try harness.simulator.appSpec, to: .default)
+            _ = try await harness.store.apply(.app(.default, try harness.simulator.appSpec))
             let job = try await harness.wait(for: id)
             #expect(job.counts[.apns]?.accepted == 1)
             expectSound(job)
@@ -310,12 +310,12 @@ import Testing
             try await harness.register("ann", .apns, token(1))
             var spec = try harness.simulator.appSpec
             spec.apns?.authentication = .token(.init(keyFile: "/nowhere/key.p8", keyID: "K", teamID: "T"))
-            _ = try await harness.store.apply(spec, to: .default)
+            _ = try await harness.store.apply(.app(.default, spec))
             let id = try await harness.send(to: "username:ann")
             let waiting = try await harness.wait(for: id) { $0.state == .retrying }
             #expect(waiting.reason?.hasPrefix("the app's APNs credentials cannot be read") == true)
             #expect(waiting.reason?.contains("/nowhere") == false)
-            _ = try await harness.store.apply(try harness.simulator.appSpec, to: .default)
+            _ = try await harness.store.apply(.app(.default, try harness.simulator.appSpec))
             let job = try await harness.wait(for: id)
             #expect(job.counts[.apns]?.accepted == 1)
         }

@@ -107,14 +107,11 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, SuspectStore, 
 
     func pauses() async throws -> [Pause] { self.with { $0.pauses } }
 
-    func app(_ app: AppID) async throws -> AppSpec? { self.with { $0.spec } }
+    func apps(_ name: AppID?) async throws -> [AppID: AppSpec] {
+        self.with { state in name.map { [$0: state.spec] } ?? [:] }
+    }
 
     // Nothing that a delivery worker asks for.
     func accept(_ jobs: [NewJob], joining _: MessageID?) async throws -> AcceptedJobs { AcceptedJobs() }
     func takeDue(_ queues: Set<WorkQueue>, overdue: Duration, limit: Int) async throws -> [OutboxMessage] { [] }
-    func pause(_ queue: WorkQueue, app: AppID?, by caller: String) async throws {}
-    func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool { false }
-    func load(of app: AppID) async throws -> [WorkQueue: QueueLoad] { [:] }
-    func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool { false }
-    func apps() async throws -> [AppID: AppSpec] { [:] }
 }

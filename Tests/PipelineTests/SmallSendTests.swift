@@ -121,7 +121,7 @@ extension PipelineLoadTests {
                 if isLimited {
                     var spec = try harness.simulator.appSpec
                     spec.fcm?.devicesPerSecond = 1
-                    _ = try await harness.store.apply(spec, to: .default)
+                    _ = try await harness.store.apply(.app(.default, spec))
                 } else {
                     harness.simulator.inject(SimulatorFault(.silence, pns: .fcm))
                 }
@@ -215,7 +215,7 @@ extension PipelineLoadTests {
         @Test func deliveriesOfASilentAppDelayNoOthers() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
-                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                _ = try await harness.store.apply(.app(other, try harness.simulator.appSpec))
                 try await harness.register("user1", .apns, token(1))
                 try await harness.register("user2", .apns, token(2), app: other)
                 harness.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))

@@ -6,6 +6,7 @@ import PushModel
 import PushServices
 import RawHTTP
 import ServiceLifecycle
+import Store
 import StoreSQLite
 import Testing
 
@@ -26,7 +27,7 @@ import Testing
             try await StoppingPeer.run(.http1, tls: tls, stopping: stop, answer: { _ in .init(200) }) { peer in
                 var spec = try harness.simulator.appSpec
                 spec.wns?.channelPrefixes = ["https://127.0.0.1:\(peer.port)/"]
-                _ = try await harness.store.apply(spec, to: .default)
+                _ = try await harness.store.apply(.app(.default, spec))
                 for number in 0..<devices {
                     try await harness.register("ann", .wns, "https://127.0.0.1:\(peer.port)/\(number)")
                 }

@@ -156,8 +156,8 @@ import Testing
         let blocked = BlockedWork(store: store, apps: [.default: AppSpec(), try AppID("shop"): AppSpec()])
         #expect(try await blocked.findings() == [])
 
-        try await store.pause(.deliver(.apns), app: try AppID("shop"), by: "key:k")
-        try await store.pause(.send, app: nil, by: "host:root")
+        try await store.apply(.pause(.begin(.deliver(.apns), app: try AppID("shop"), by: "key:k")))
+        try await store.apply(.pause(.begin(.send, app: nil, by: "host:root")))
         try await store.deadLetter(
             IncomingDeadLetter(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: [])
         )

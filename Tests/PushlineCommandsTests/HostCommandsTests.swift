@@ -140,7 +140,7 @@ import Testing
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
         let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
-        try await store.pause(.send, app: try AppID("shop"), by: "key:k")
+        try await store.apply(.pause(.begin(.send, app: try AppID("shop"), by: "key:k")))
         #expect(
             try await host.run("queues", "pause", "send", "--all-apps")
                 == ["send: paused for all apps; shop: paused on its own too"]
@@ -238,7 +238,7 @@ import Testing
         #expect(again?.message == "shop has a key named \"backend\"; choose another name")
         let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
         let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
-        _ = try await store.change(.revokeKey(named: "backend", app: try AppID("shop")))
+        _ = try await store.apply(.key(.revoke(named: "backend", app: try AppID("shop"))))
         let revoked = await #expect(throws: CommandFailure.self) {
             try await host.run("keys", "create", "backend", "--role", "sender", "--app", "shop")
         }
@@ -339,7 +339,7 @@ import Testing
         _ = try await host.run("keys", "create", "k", "--role", "sender", "--app", "old")
         let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
         let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
-        _ = try await store.change(.revokeKey(named: "k", app: try AppID("old")))
+        _ = try await store.apply(.key(.revoke(named: "k", app: try AppID("old"))))
         let found = try await self.doctor(host)
         try #require(found.count == 7)
         #expect(found[0].hasPrefix("ok     configuration  \(host.path("pushline.yaml")) "))

@@ -90,7 +90,7 @@ private struct Life {
     }
 
     private mutating func replay(random: inout SeededGenerator) async throws {
-        let letters = try await self.store.deadLetters(app: .default, cursor: nil, limit: 100).items
+        let letters = try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 100)).items
         guard let letter = letters.randomElement(using: &random),
             let replay = try await self.store.replay(deadLetter: letter.id, app: .default)
         else { return }

@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test func aCredentialsRateIsItsOwn() async throws {
-        _ = try await self.store.apply(self.spec([.default: nil, self.watch: 1000]), to: .default)
+        _ = try await self.store.apply(.app(.default, self.spec([.default: nil, self.watch: 1000])))
         self.time.advance(.seconds(10))
         #expect(try await self.credit().limits == [self.watch: CredentialCredit(devices: 200)])
         #expect(try await self.credit().devices == 32_000)
@@ -190,19 +190,19 @@ import Testing
         #expect(try await claim.commit(devices: 900).isMore)
         #expect(try await claim.commit(devices: 1, named: [self.watch: 1]) == .noCredit)
         // Where all have one, nothing is read in vain.
-        _ = try await self.store.apply(self.spec([.default: 10, self.watch: 1000]), to: .default)
+        _ = try await self.store.apply(.app(.default, self.spec([.default: 10, self.watch: 1000])))
         #expect(try await self.credit().devices == 0)
-        _ = try await self.store.apply(self.spec([.default: nil, self.watch: nil]), to: .default)
+        _ = try await self.store.apply(.app(.default, self.spec([.default: nil, self.watch: nil])))
         #expect(try await self.credit().limits.isEmpty)
         // One that stands alone is the service's.
-        _ = try await self.store.apply(self.spec([.default: 10]), to: .default)
+        _ = try await self.store.apply(.app(.default, self.spec([.default: 10])))
         #expect(try await self.credit().limits.isEmpty)
         #expect(try await self.credit().wait != nil)
     }
 
     /// Retries of a credential without credit wait, and those of the others are taken meanwhile.
     @Test func retriesWaitForTheRateOfTheirCredential() async throws {
-        _ = try await self.store.apply(self.spec([.default: nil, self.watch: 10]), to: .default)
+        _ = try await self.store.apply(.app(.default, self.spec([.default: nil, self.watch: 10])))
         self.time.advance(.seconds(10))
         try await self.register("aa", self.watch)
         try await self.register("bb", .default)

@@ -38,9 +38,9 @@ import Testing
 
     private func die(_ messageID: String, type: String = "deliver", app: AppID? = .default) async throws -> DeadLetter {
         // A message without a row is an app's only where that is declared.
-        if let app { _ = try await self.store.apply(AppSpec(), to: app) }
+        if let app { _ = try await self.store.apply(.app(app, AppSpec())) }
         try await self.scenario.deadLetter(messageID, type: type, app: app)
-        let list = try await self.store.deadLetters(app: app == nil ? nil : .default, cursor: nil, limit: 1)
+        let list = try await self.store.deadLetters(DeadLetterQuery(app: app == nil ? nil : .default, limit: 1))
         return try #require(list.items.first)
     }
 
@@ -199,7 +199,7 @@ import Testing
             try await self.scenario.expireJobs(limit: 10)
         }
         #expect(try await self.scenario.job(job.id).state == (isCancelled ? .cancelled : .expired))
-        #expect(try await self.store.deadLetter(letter.id, app: .default)?.letter.blockedReason != nil)
+        #expect(try await self.store.deadLetter(letter.id, app: .default)?.blockedReason != nil)
         try await self.expectSound()
     }
 
@@ -322,32 +322,32 @@ import Testing
     @Test func whatNamesNoDeclaredAppIsNoAppsAndKeepsNoHandle() async throws {
         let handle = "a-whole-handle-of-somebody-who-is-elsewhere"
         try await self.scenario.deadLetter("nonsense", app: nil, body: Array(handle.utf8))
-        #expect(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.isEmpty)
+        #expect(try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.isEmpty)
         #expect(try await self.store.deadLetter(1, app: .default) == nil)
         #expect(try await self.store.replay(deadLetter: 1, app: .default) == nil)
         #expect(try await self.store.discard(deadLetter: 1, app: .default) == nil)
         #expect(try await !self.fixture.mentions(handle))
-        let letter = try #require(try await self.store.deadLetters(app: nil, cursor: nil, limit: 1).items.first)
+        let letter = try #require(try await self.store.deadLetters(DeadLetterQuery(app: nil, limit: 1)).items.first)
         #expect(letter.app == nil && letter.size == handle.utf8.count)
         #expect(try await self.store.discard(deadLetter: letter.id, app: nil) == letter)
-        #expect(try await self.store.deadLetters(app: nil, cursor: nil, limit: 1).items.isEmpty)
+        #expect(try await self.store.deadLetters(DeadLetterQuery(app: nil, limit: 1)).items.isEmpty)
     }
 
     @Test func eachAppListsItsOwnDeadLetters() async throws {
         let (shop, unknown) = (try AppID("shop"), try AppID("unknown"))
-        for app in [AppID.default, shop] { _ = try await self.store.apply(AppSpec(), to: app) }
+        for app in [AppID.default, shop] { _ = try await self.store.apply(.app(app, AppSpec())) }
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), app: shop)
         let number = try self.scenario.message(of: job.id).id.description
         for (name, app) in [(number, AppID.default), ("a", shop), ("b", unknown), ("c", .default)] {
             try await self.scenario.deadLetter(name, type: "send", app: app)
         }
-        let mine = try await self.store.deadLetters(app: .default, cursor: nil, limit: 10).items
+        let mine = try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 10)).items
         #expect(mine.map(\.messageID) == ["c"])
-        #expect(try await self.store.deadLetters(app: .default, cursor: nil, limit: 2).cursor == nil)
-        #expect(try await self.store.deadLetters(app: nil, cursor: nil, limit: 2).items.map(\.messageID) == ["b"])
-        let theirs = try await self.store.deadLetters(app: shop, cursor: nil, limit: 1)
+        #expect(try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 2)).cursor == nil)
+        #expect(try await self.store.deadLetters(DeadLetterQuery(app: nil, limit: 2)).items.map(\.messageID) == ["b"])
+        let theirs = try await self.store.deadLetters(DeadLetterQuery(app: shop, limit: 1))
         #expect(theirs.items.map(\.messageID) == ["a"])
-        let rest = try await self.store.deadLetters(app: shop, cursor: theirs.cursor, limit: 10)
+        let rest = try await self.store.deadLetters(DeadLetterQuery(app: shop, cursor: theirs.cursor, limit: 10))
         // Whatever its header says: it is its job's app's.
         #expect(rest.items.map(\.job) == [job.id])
         // Each app has numbers of its own, which say nothing of the others', and are not used again.
@@ -357,7 +357,7 @@ import Testing
         #expect(try await self.store.discard(deadLetter: 2, app: .default) == nil)
         _ = try await self.store.discard(deadLetter: 2, app: shop)
         try await self.scenario.deadLetter("d", type: "send", app: shop)
-        #expect(try await self.store.deadLetters(app: shop, cursor: nil, limit: 10).items.map(\.id) == [3, 1])
+        #expect(try await self.store.deadLetters(DeadLetterQuery(app: shop, limit: 10)).items.map(\.id) == [3, 1])
     }
 
     @Test func aDiscardedDeadLetterStaysCounted() async throws {

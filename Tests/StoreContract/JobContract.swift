@@ -184,7 +184,8 @@ import Testing
         }
         #expect(await code { _ = try await self.store.jobs(JobQuery(app: shop, cursor: cursor)) } == .invalidCursor)
         #expect(
-            await code { _ = try await self.store.accounts(app: .default, cursor: cursor, limit: 1) } == .invalidCursor
+            await code { _ = try await self.store.accounts(AccountQuery(app: .default, cursor: cursor, limit: 1)) }
+                == .invalidCursor
         )
         let last = cursor.hasSuffix("A") ? "B" : "A"
         let begin = cursor.hasPrefix("A") ? "B" : "A"
@@ -215,47 +216,5 @@ import Testing
         let second = try await store.jobs(JobQuery(app: .default, pns: .wns, user: user, cursor: cursor))
         #expect(second.items.map(\.id) == [kept])
         #expect(second.cursor == nil)
-    }
-
-    @Test func applyingAnUnchangedAppDoesNothing() async throws {
-        var spec = AppSpec()
-        #expect(try await self.store.app(.default) == nil)
-        #expect(try await self.store.apply(spec, to: .default))
-        #expect(try await !self.store.apply(spec, to: .default))
-        spec.recording = .all
-        #expect(try await self.store.apply(spec, to: .default))
-        #expect(try await self.store.app(.default) == spec)
-        #expect(try await self.store.apps() == [.default: spec])
-    }
-
-    @Test func accountsAndKeysBelongToTheirApp() async throws {
-        let other = try AppID("other")
-        let ann = Account(
-            app: .default,
-            name: try UserName("ann", .folded),
-            role: .user,
-            isDisabled: false,
-            created: self.time.wall
-        )
-        try await self.store.change(.put(ann, passwordHash: "h1"))
-        #expect(try await self.store.account(ann.name, app: .default)?.account == ann)
-        #expect(try await self.store.account(ann.name, app: other) == nil)
-        #expect(try await self.store.change(.update(AccountUpdate(isDisabled: true), account: ann.name, app: .default)))
-        #expect(try await self.store.account(ann.name, app: .default)?.account.isDisabled == true)
-        #expect(try await !self.store.change(.update(AccountUpdate(isDisabled: true), account: ann.name, app: other)))
-        try await self.store.change(.put(ann, passwordHash: "h2"))
-        let again = try #require(try await self.store.account(ann.name, app: .default))
-        #expect(again.passwordHash == "h2")
-        #expect(!again.account.isDisabled)
-        let key = APIKey(app: .default, name: "backend", role: .sender, created: self.time.wall, revoked: nil)
-        try await self.store.change(.addKey(key, hash: [1, 2]))
-        let error = await #expect(throws: StoreError.self) { try await self.store.change(.addKey(key, hash: [3])) }
-        #expect(error?.code == .conflict)
-        #expect(try await self.store.key(hash: [1, 2]) == key)
-        #expect(try await self.store.change(.revokeKey(named: "backend", app: .default)))
-        #expect(try await !self.store.change(.revokeKey(named: "backend", app: .default)))
-        #expect(try await self.store.key(hash: [1, 2])?.revoked == self.time.wall)
-        #expect(try await self.store.keys(app: other).isEmpty)
-        #expect(try await self.store.accounts(app: .default, cursor: nil, limit: 100).items.count == 1)
     }
 }

@@ -62,7 +62,9 @@ import Testing
     @Test func aDeadChangeOfTheUserIsNotReplayed() async throws {
         let dead = try await self.users.accept(.upsert(.random(), self.users.upsert("aa")), user: RemovalScenario.name)
         try await self.users.die(dead)
-        let letter = try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
+        let letter = try #require(
+            try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first
+        )
         let job = try await self.users.begin()
         #expect(
             try await self.store.replay(deadLetter: letter.id, app: .default) == .refused("its user was removed")
@@ -186,7 +188,7 @@ import Testing
     }
 
     @Test func exactNamesAreRemovedExactly() async throws {
-        _ = try await self.store.apply(AppSpec(users: .exact), to: .default)
+        _ = try await self.store.apply(.app(.default, AppSpec(users: .exact)))
         let (ann, capital) = (try UserName("ann", .exact), try UserName("Ann", .exact))
         for (user, handle) in [(ann, "aa"), (capital, "bb")] {
             let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: handle), tags: [])

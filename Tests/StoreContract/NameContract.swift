@@ -202,72 +202,25 @@ import Testing
 
     // MARK: Accounts and apps
 
-    private func add(_ name: String, _ users: AppSpec.Users) async throws {
-        let account = Account(
-            app: .default,
-            name: try UserName(name, users),
-            role: .user,
-            isDisabled: false,
-            created: self.fixture.time.wall
-        )
-        try await self.store.change(.put(account, passwordHash: "of \(name)"))
-    }
-
-    private func hash(of name: String, _ users: AppSpec.Users) async throws -> String? {
-        try await self.store.account(UserName(name, users), app: .default)?.passwordHash
-    }
-
-    @Test func anAccountThatDiffersOnlyByLetterCaseIsRefused() async throws {
-        try await self.add("Ann", .folded)
-        try await self.add("Ann", .folded)
-        #expect(try await self.hash(of: "aNN", .folded) == "of Ann")
-        #expect(try await self.store.accounts(app: .default, cursor: nil, limit: 100).items.map(\.name.name) == ["Ann"])
-        let error = await #expect(throws: StoreError.self) { try await self.add("ann", .folded) }
-        #expect(error?.code == .conflict)
-        #expect(try await self.hash(of: "ann", .folded) == "of Ann")
-        #expect(
-            try await self.store.change(
-                .update(AccountUpdate(isDisabled: true), account: UserName("ANN", .folded), app: .default)
-            )
-        )
-        #expect(try await self.store.accounts(app: .default, cursor: nil, limit: 100).items.map(\.isDisabled) == [true])
-    }
-
-    @Test func accountsAdoptTheAppsComparisonWhileNothingElseIsStored() async throws {
-        #expect(try await self.store.apply(AppSpec(users: .folded), to: .default))
-        try await self.add("Ann", .folded)
-        #expect(try await self.store.apply(AppSpec(users: .exact), to: .default))
-        #expect(try await self.hash(of: "Ann", .exact) == "of Ann")
-        #expect(try await self.hash(of: "ann", .exact) == nil)
-        try await self.add("ann", .exact)
-        let error = await #expect(throws: StoreError.self) {
-            try await self.store.apply(AppSpec(users: .folded), to: .default)
-        }
-        #expect(error?.code == .conflict)
-        #expect(error?.message.contains("differ by letter case alone") == true)
-        #expect(try await self.store.app(.default)?.users == .exact)
-        #expect(try await self.hash(of: "Ann", .exact) == "of Ann")
-    }
-
     @Test func theComparisonOfUserNamesIsFixedOnceRegistrationsExist() async throws {
-        #expect(try await self.store.apply(AppSpec(users: .exact), to: .default))
+        #expect(try await self.store.apply(.app(.default, AppSpec(users: .exact))))
         _ = try await self.store.importRegistrations(
             [ImportedRegistration(pns: .apns, handle: Handle(stored: "aa"), user: try UserName("Ann", .exact))],
             app: .default,
             sequence: try await self.store.beginImport()
         )
         let error = await #expect(throws: StoreError.self) {
-            try await self.store.apply(AppSpec(users: .folded), to: .default)
+            try await self.store.apply(.app(.default, AppSpec(users: .folded)))
         }
         #expect(error?.code == .conflict)
         #expect(error?.message.contains("declare a new app with users: folded") == true)
         #expect(try await self.store.app(.default)?.users == .exact)
         // Whatever else changes.
-        #expect(try await self.store.apply(AppSpec(users: .exact, recording: .all), to: .default))
+        #expect(try await self.store.apply(.app(.default, AppSpec(users: .exact, recording: .all))))
         // Another app's are none of its.
         let other = try AppID("other")
-        #expect(try await self.store.apply(AppSpec(), to: other))
-        #expect(try await self.store.apply(AppSpec(users: .exact), to: other))
+        #expect(try await self.store.apply(.app(other, AppSpec())))
+        #expect(try await self.store.apply(.app(other, AppSpec(users: .exact))))
     }
 
     /// é as one character, and as e with an accent: the same to Swift's own texts, and two people.
@@ -299,7 +252,7 @@ import Testing
         #expect(try await self.audience("user('zo\u{E9}')") == [])
         for user in [composed, decomposed] {
             let account = Account(app: .default, name: user, role: .user, isDisabled: false, created: .now)
-            try await self.store.change(.add(account, passwordHash: "\(user.key.utf8.count)"))
+            try await self.store.apply(.account(.add(account, passwordHash: "\(user.key.utf8.count)")))
         }
         #expect(try await self.store.account(composed, app: .default)?.passwordHash == "4")
         #expect(try await self.fixture.faults() == [])

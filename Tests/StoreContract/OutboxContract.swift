@@ -67,9 +67,9 @@ import Testing
         #expect(try await self.fixture.another().isSweepLate(by: lateness))
         #expect(try await self.fixture.writes() == writes)
         // Nobody may take it.
-        try await self.store.pause(.send, app: .default, by: "test")
+        try await self.store.apply(.pause(.begin(.send, app: .default, by: "test")))
         #expect(try await !self.store.isSweepLate(by: lateness))
-        _ = try await self.store.resume(.send, app: .default)
+        _ = try await self.store.apply(.pause(.end(.send, app: .default)))
         #expect(try await self.scenario.takeDue().count == 1)
         #expect(try await !self.store.isSweepLate(by: lateness))
     }

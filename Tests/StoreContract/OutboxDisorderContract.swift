@@ -79,7 +79,7 @@ import Testing
             case 8: _ = try await self.store.defer(message, epoch: nil, Deferral(pause: .milliseconds(1)))
             case 9: try await self.scenario.deadLetter("\(message)", body: [UInt8(seed % 250)])
             case 10:
-                for letter in try await self.store.deadLetters(app: .default, cursor: nil, limit: 3).items {
+                for letter in try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 3)).items {
                     _ = try await self.store.replay(deadLetter: letter.id, app: .default)
                 }
             default: _ = try await self.store.redelivered(message)

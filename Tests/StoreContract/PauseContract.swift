@@ -22,26 +22,6 @@ import Testing
         )
     }
 
-    @Test func aRepeatedPauseKeepsItsFirstAuthor() async throws {
-        let shop = try AppID("shop")
-        try await self.store.pause(.send, app: nil, by: "host:root")
-        try await self.store.pause(.send, app: nil, by: "host:other")
-        try await self.store.pause(.deliver(.apns), app: shop, by: "key:k")
-        let since = self.time.wall
-        self.time.advance(.seconds(5))
-        // As after a restart of every process.
-        let pauses = try await self.fixture.another().pauses()
-        #expect(
-            Set(pauses.map { "\($0.queue) \($0.app?.name ?? "all") \($0.by)" })
-                == ["send all host:root", "deliver.apns shop key:k"]
-        )
-        #expect(pauses.allSatisfy { $0.since == since })
-        #expect(try await self.store.resume(.send, app: nil))
-        #expect(try await !self.store.resume(.send, app: nil))
-        #expect(try await !self.store.resume(.deliver(.apns), app: .default))
-        #expect(try await self.store.pauses().count == 1)
-    }
-
     @Test(arguments: [true, false]) func nothingIsTakenForAPausedService(isForAll: Bool) async throws {
         for number in 0..<4 { try await self.scenario.register(user: "u\(number)", handle: "a\(number)", tags: ["t"]) }
         let other = try AppID("other")
@@ -49,7 +29,7 @@ import Testing
         let job = try await self.send()
         let keys = try await self.scenario.fanOut(job, pages: 1)
         let theirs = try await self.scenario.fanOut(try await self.send(app: other))
-        try await self.store.pause(.deliver(.apns), app: isForAll ? nil : .default, by: "x")
+        try await self.store.apply(.pause(.begin(.deliver(.apns), app: isForAll ? nil : .default, by: "x")))
         let credit = try await self.store.credit(for: .first, app: .default, pns: .apns, priority: .high)
         #expect(credit.devices == 0)
         let fcm = try await self.store.credit(for: .first, app: .default, pns: .fcm, priority: .high)
@@ -71,7 +51,7 @@ import Testing
         #expect(try await self.scenario.record(BatchOutcome(key: keys[3], accepted: 1, at: self.time.wall)))
         let load = try #require(try await self.store.load(of: .default)[.deliver(.apns)])
         #expect((load.waiting, load.open, load.deferred) == (1, 1, 1))
-        #expect(try await self.store.resume(.deliver(.apns), app: isForAll ? nil : .default))
+        #expect(try await self.store.apply(.pause(.end(.deliver(.apns), app: isForAll ? nil : .default))))
         #expect(try await self.scenario.takeDueBatches().count { $0.key.job == job.id } == 3)
         #expect(try await self.scenario.job(job.id).reason != "paused: deliver.apns")
     }
@@ -84,7 +64,7 @@ import Testing
         )
         let send = try await self.send()
         let (paused, free) = queue == .send ? (send, change) : (change, send)
-        try await self.store.pause(queue, app: .default, by: "x")
+        try await self.store.apply(.pause(.begin(queue, app: .default, by: "x")))
         // A worker that got it gives it back.
         let message = try self.scenario.message(of: paused.id)
         #expect(try await self.store.defer(message.id, epoch: nil, Deferral(reason: Pause.reason(queue))))
@@ -95,8 +75,8 @@ import Testing
         #expect(try await self.scenario.job(paused.id).reason == "paused: \(queue)")
         #expect(try await self.scenario.job(free.id).reason == nil)
         // Another's pause is another's.
-        try await self.store.pause(queue, app: try AppID("other"), by: "x")
-        #expect(try await self.store.resume(queue, app: .default))
+        try await self.store.apply(.pause(.begin(queue, app: try AppID("other"), by: "x")))
+        #expect(try await self.store.apply(.pause(.end(queue, app: .default))))
         #expect(try await self.scenario.takeDueJobs() == [paused.id])
         if queue == .send { #expect(try await self.store.claim(message.id) != nil) }
         #expect(try await self.scenario.job(paused.id).reason == nil)
@@ -120,17 +100,17 @@ import Testing
             )
         }
         let message = try #require(try await self.store.accept(new).messages.first)
-        try await self.store.pause(.send, app: .default, by: "x")
+        try await self.store.apply(.pause(.begin(.send, app: .default, by: "x")))
         #expect(try await self.store.defer(message.id, epoch: nil, Deferral(reason: Pause.reason(.send))))
         try await self.store.markPublished([message])
         self.time.advance(.seconds(5))
         #expect(try await self.scenario.takeDue().isEmpty)
         #expect(try await self.scenario.job(new[0].id).reason == "paused: send")
         #expect(try await self.store.load(of: .default)[.send]?.waiting == 2)
-        #expect(try await self.store.resume(.send, app: .default))
+        #expect(try await self.store.apply(.pause(.end(.send, app: .default))))
         #expect(try await self.scenario.takeDue().map(\.id) == [message.id])
         // What is paused and whose time is over ends.
-        try await self.store.pause(.send, app: .default, by: "x")
+        try await self.store.apply(.pause(.begin(.send, app: .default, by: "x")))
         self.time.advance(.seconds(100))
         try await self.scenario.expireJobs()
         for job in new { #expect(try await self.scenario.job(job.id).state == .expired) }
@@ -141,7 +121,7 @@ import Testing
         let job = try await self.send(lifetime: .seconds(100))
         let keys = try await self.scenario.fanOut(job, pages: 1)
         let paused = try await self.send(lifetime: .seconds(100))
-        for queue in WorkQueue.allCases { try await self.store.pause(queue, app: nil, by: "x") }
+        for queue in WorkQueue.allCases { try await self.store.apply(.pause(.begin(queue, app: nil, by: "x"))) }
         #expect(try await self.store.defer(self.scenario.message(of: paused.id).id, epoch: nil, Deferral()))
         #expect(try await self.scenario.deferBatch(keys[0], for: .milliseconds(500)))
         if isCancelled {
@@ -159,5 +139,34 @@ import Testing
         #expect(counts.targets == 3)
         #expect(counts.accounted == 3)
         #expect(try await self.scenario.auditFaults() == [])
+    }
+}
+
+/// What any store must do with the pauses themselves.
+@Suite(.everyAdministration) struct PauseListContract {
+    private let fixture: any AdministrationFixture
+    private var store: any AppAdministration { self.fixture.administration }
+    private var time: TestTime { self.fixture.time }
+
+    init() throws { self.fixture = try StoreFixtures.makeAdministration() }
+
+    @Test func aRepeatedPauseKeepsItsFirstAuthor() async throws {
+        let shop = try AppID("shop")
+        try await self.store.apply(.pause(.begin(.send, app: nil, by: "host:root")))
+        try await self.store.apply(.pause(.begin(.send, app: nil, by: "host:other")))
+        try await self.store.apply(.pause(.begin(.deliver(.apns), app: shop, by: "key:k")))
+        let since = self.time.wall
+        self.time.advance(.seconds(5))
+        // As after a restart of every process.
+        let pauses = try await self.fixture.anotherAdministration().pauses()
+        #expect(
+            Set(pauses.map { "\($0.queue) \($0.app?.name ?? "all") \($0.by)" })
+                == ["send all host:root", "deliver.apns shop key:k"]
+        )
+        #expect(pauses.allSatisfy { $0.since == since })
+        #expect(try await self.store.apply(.pause(.end(.send, app: nil))))
+        #expect(try await !self.store.apply(.pause(.end(.send, app: nil))))
+        #expect(try await !self.store.apply(.pause(.end(.deliver(.apns), app: .default))))
+        #expect(try await self.store.pauses().count == 1)
     }
 }

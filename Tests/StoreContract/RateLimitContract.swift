@@ -22,7 +22,7 @@ import Testing
             topic: "t",
             devicesPerSecond: rate
         )
-        _ = try await self.store.apply(AppSpec(credentials: [apns]), to: .default)
+        _ = try await self.store.apply(.app(.default, AppSpec(credentials: [apns])))
     }
 
     private func credit(_ kind: CreditKind = .page, _ priority: Priority = .normal) async throws -> Credit {

@@ -314,9 +314,9 @@ import Testing
         let body = DeliveryMessage(batches: [batch]).encoded()
         try await self.scenario.deadLetter("\(self.scenario.message(of: key).id)", body: body)
         let letter = try #require(
-            try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first
+            try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first
         )
-        let kept = try #require(try await self.store.deadLetter(letter.id, app: .default)).body
+        let kept = try #require(try await self.store.deadLetter(letter.id, app: .default)?.body)
         let read = try #require(try DeliveryMessage(decoding: kept).batches.first)
         #expect(read.devices.handles == HandleList([Handle(stored: "a-ha…list")]))
         #expect(read.key == key)
@@ -336,7 +336,7 @@ import Testing
         #expect(try await self.scenario.job(job.id).isDead(count))
         #expect(try await self.clean() == 0)
         let letter = try #require(
-            try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first
+            try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first
         )
         let replay = try await self.store.replay(deadLetter: letter.id, app: .default)
         #expect(replay == .begun(job: job.id, devices: count))
@@ -352,7 +352,7 @@ import Testing
         self.time.advance(.seconds(3601))
         #expect(try await self.clean() == count)
         let late = try #require(
-            try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first
+            try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first
         )
         #expect(late.blockedReason?.contains("time is over") == true)
         try await self.expectSound()

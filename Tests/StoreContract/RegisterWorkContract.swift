@@ -107,7 +107,7 @@ import Testing
 
     private func die(_ job: Job) async throws -> DeadLetter {
         try await self.scenario.deadLetter("\(self.scenario.message(of: job.id).id)", type: "register")
-        return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
+        return try #require(try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first)
     }
 
     @Test(arguments: requests) func aDeadRegisterJobIsReplayedWithItsHandle(request: RegisterRequest) async throws {

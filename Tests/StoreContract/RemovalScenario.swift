@@ -20,12 +20,12 @@ struct RemovalScenario: Sendable {
 
     func account(_ name: String, _ role: Role = .user) async throws {
         let account = Account(app: .default, name: try self.user(name), role: role, isDisabled: false, created: .now)
-        try await self.store.change(.put(account, passwordHash: "h"))
+        try await self.store.apply(.account(.put(account, passwordHash: "h")))
     }
 
     func key(_ name: String = "root") async throws {
         let key = APIKey(app: .default, name: name, role: .operator, created: .now, revoked: nil)
-        try await self.store.change(.addKey(key, hash: Array(name.utf8)))
+        try await self.store.apply(.key(.add(key, hash: Array(name.utf8))))
     }
 
     func removal(of user: UserName, withAccount: Bool = true) -> NewJob {

@@ -214,7 +214,7 @@ import Testing
         let (picture, named, loose) = (try await put(), try await put(), try await put())
         var spec = AppSpec()
         spec.richDefault.content = picture
-        _ = try await self.store.apply(spec, to: .default)
+        _ = try await self.store.apply(.app(.default, spec))
         func name(_ content: String) async throws -> Int32 {
             try await self.scenario.keep(
                 NewRichNotification(
@@ -287,5 +287,33 @@ import Testing
         let row = try #require(try await self.store.registration(later, app: .default)?.row)
         let new = try await self.scenario.register(user: "dan", handle: "d1")
         #expect(try #require(try await self.store.registration(new, app: .default)?.row) > row)
+    }
+
+    @Test func endedSessionsAreRemovedAndLookedForWithoutAWrite() async throws {
+        let user = try UserName("ann", .folded)
+        for (hash, idle) in [(UInt8(1), 100), (2, 100), (3, 100), (9, 500)] {
+            _ = try await self.store.openSession(
+                NewSession(
+                    app: .default,
+                    user: user,
+                    hash: [hash],
+                    passwordHash: nil,
+                    lifetime: .seconds(1000),
+                    idle: .seconds(idle),
+                    limit: 9
+                )
+            )
+        }
+        func clean() async throws -> RetentionChunk {
+            try await self.store.remove(.sessions, olderThan: .zero, after: 0, limit: 2)
+        }
+        let writes = try await self.fixture.writes()
+        #expect(try await clean() == RetentionChunk(removed: 0, next: nil))
+        #expect(try await self.fixture.writes() == writes)
+        self.time.advance(.seconds(100))
+        #expect(try await clean() == RetentionChunk(removed: 2, next: 0))
+        #expect(try await clean() == RetentionChunk(removed: 1, next: nil))
+        #expect(try await self.store.session(hash: [9]) != nil)
+        #expect(try await self.fixture.faults() == [])
     }
 }

@@ -1,8 +1,9 @@
 import NIOConcurrencyHelpers
 package import PushModel
+import StoreKit
 
 /// Clocks that stand still until a test moves them.
-package final class TestTime: Sendable {
+package final class TestTime: ClockSource {
     private struct State {
         var wall: Int64 = 1_800_000_000_000
         var sinceBoot: Int64 = 5_000_000

@@ -56,7 +56,7 @@ import Testing
             StoredContent(owner: user, mediaType: "image/png", bytes: [1, 2]),
             app: .default
         )
-        try await self.store.pause(.deliver(.wns), app: .default, by: user.caller)
+        try await self.store.apply(.pause(.begin(.deliver(.wns), app: .default, by: user.caller)))
         try await self.users.die(self.users.accept(.upsert(.random(), self.users.upsert("ee", for: name))))
         try await self.users.die(self.users.accept(.upsert(.random(), self.users.upsert("ff")), user: name))
         #expect(try await self.fixture.mentions(sought))
@@ -125,7 +125,7 @@ import Testing
 
     private func dieAsSend(_ job: Job) async throws -> Int64 {
         try await self.scenario.deadLetter("\(self.scenario.message(of: job.id).id)", type: "send")
-        return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first).id
+        return try #require(try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first).id
     }
 
     @Test func sendsByTheUserEnd() async throws {
@@ -240,10 +240,7 @@ import Testing
     @Test func theDefaultPictureOfTheAppStays() async throws {
         let content = StoredContent(owner: try self.users.user(), mediaType: "image/png", bytes: [1])
         let picture = try await self.store.put(content, app: .default)
-        _ = try await self.store.apply(
-            AppSpec(richDefault: AppSpec.RichDefault(content: picture)),
-            to: .default
-        )
+        _ = try await self.store.apply(.app(.default, AppSpec(richDefault: AppSpec.RichDefault(content: picture))))
         try await self.users.finish(self.users.begin())
         let kept = try #require(try await self.store.content(picture, app: .default))
         #expect(kept.owner == nil && kept.bytes == content.bytes)
@@ -259,5 +256,25 @@ import Testing
         let left = try await self.scenario.job(job.id)
         #expect(left.state == .queued)
         #expect(try left.user == self.users.user(longer))
+    }
+
+    @Test func theUsersSessionsEnd() async throws {
+        for (hash, name) in [(UInt8(1), RemovalScenario.name), (2, "bob")] {
+            _ = try await self.store.openSession(
+                NewSession(
+                    app: .default,
+                    user: try self.users.user(name),
+                    hash: [hash],
+                    passwordHash: nil,
+                    lifetime: .seconds(1000),
+                    idle: .seconds(1000),
+                    limit: 3
+                )
+            )
+        }
+        #expect(try await self.store.session(hash: [1])?.isDemonstration == true)
+        _ = try await self.scenario.accept(self.users.removal(of: self.users.user(), withAccount: false))
+        #expect(try await self.store.session(hash: [1]) == nil)
+        #expect(try await self.store.session(hash: [2]) != nil)
     }
 }

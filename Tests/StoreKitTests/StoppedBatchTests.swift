@@ -83,33 +83,22 @@ import Testing
     // MARK: Calls
 
     @Test func aCallIsMadeOnceUnlessItWasSurelyNotTaken() {
-        func start(_ state: HubCall.State, until: Int64 = 10) -> HubCallStart? {
-            StoredHubCall(state: state, until: until).start(at: 10)
+        func known(_ state: HubCall.State, until: Int64 = 10) -> HubCallStart? {
+            StoredHubCall(state: state, until: until).known(at: 10)
         }
-        #expect(start(.waiting) == nil)
-        #expect(start(.refused) == nil)
-        #expect(start(.taken) == .taken)
-        #expect(start(.unknown) == .unknown)
-        #expect(start(.submitting, until: 11) == .underWay(.milliseconds(1)))
+        #expect(known(.waiting) == nil)
+        #expect(known(.refused) == nil)
+        #expect(known(.taken) == .taken)
+        #expect(known(.unknown) == .unknown)
+        #expect(known(.submitting, until: 11) == .underWay(.milliseconds(1)))
         // Whoever was at it died.
-        #expect(start(.submitting, until: 10) == .unknown)
-        #expect(StoredHubCall(state: .submitting, until: 10).isLost(at: 10))
-        #expect(!StoredHubCall(state: .taken, until: 10).isLost(at: 10))
-    }
-
-    @Test func noCallOfAStoppedJobBegins() {
-        func mayBegin(_ state: Job.State, ends: Int64? = 11) -> Bool {
-            StoredHubCall.mayBegin(of: state, ends: ends, at: 10)
-        }
-        #expect(mayBegin(.running))
-        #expect(!mayBegin(.running, ends: 10))
-        #expect(!mayBegin(.running, ends: nil))
-        for state in [Job.State.cancelling, .expiring, .completed, .abandoned] { #expect(!mayBegin(state)) }
+        #expect(known(.submitting, until: 10) == .unknown)
     }
 
     @Test func theFirstPlaceOfACallIsAskedAbout() {
-        #expect(HubCall.Telemetry(ofTaken: "id", isFirst: true) == .pending)
-        #expect(HubCall.Telemetry(ofTaken: "id", isFirst: false) == .together)
-        #expect(HubCall.Telemetry(ofTaken: nil, isFirst: true) == .notOffered)
+        #expect(HubCallEnd.taken(id: "id").telemetry(isFirst: true) == .pending)
+        #expect(HubCallEnd.taken(id: "id").telemetry(isFirst: false) == .together)
+        #expect(HubCallEnd.taken(id: nil).telemetry(isFirst: true) == .notOffered)
+        #expect(HubCallEnd.unknown.telemetry(isFirst: true) == nil)
     }
 }

@@ -98,30 +98,32 @@ enum Everything {
         try await scenario.expireJobs(limit: 5)
         _ = try await store.cancel(job.id, app: .default)
         try await scenario.deadLetter("\(scenario.message(of: key).id)", app: nil)
-        try await store.pause(.send, app: .default, by: "x")
+        try await store.apply(.pause(.begin(.send, app: .default, by: "x")))
         _ = try await store.job(job.id, app: .default)
         _ = try await store.pauses()
         _ = try await store.load(of: .default)
-        _ = try await store.resume(.send, app: .default)
-        let letters = try await store.deadLetters(app: .default, cursor: nil, limit: 2).items
+        _ = try await store.apply(.pause(.end(.send, app: .default)))
+        let letters = try await store.deadLetters(DeadLetterQuery(app: .default, limit: 2)).items
         for letter in letters {
             _ = try await store.deadLetter(letter.id, app: .default)
             _ = try await store.replay(deadLetter: letter.id, app: .default)
             _ = try await store.discard(deadLetter: letter.id, app: .default)
         }
-        try await store.change(
-            .put(
-                Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
-                passwordHash: ""
+        try await store.apply(
+            .account(
+                .put(
+                    Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
+                    passwordHash: ""
+                )
             )
         )
         _ = try await store.account(user, app: .default)
-        _ = try await store.accounts(app: .default, cursor: nil, limit: 100)
-        _ = try await store.change(.update(AccountUpdate(isDisabled: true), account: user, app: .default))
+        _ = try await store.accounts(AccountQuery(app: .default, limit: 100))
+        _ = try await store.apply(.account(.update(AccountUpdate(isDisabled: true), account: user, app: .default)))
         let apiKey = APIKey(app: .default, name: "k", role: .user, created: scenario.time.wall, revoked: nil)
-        try await store.change(.addKey(apiKey, hash: [1]))
-        _ = try await store.key(hash: [1])
-        _ = try await store.keys(app: .default)
+        try await store.apply(.key(.add(apiKey, hash: [1])))
+        _ = try await store.keys(.hash([1])).first
+        _ = try await store.keys(.app(.default))
         let rule = HubRule(
             app: .default,
             name: "r",
@@ -130,11 +132,13 @@ enum Everything {
             secondaryKey: "b",
             created: scenario.time.wall
         )
-        try await store.add(rule)
-        for key in HubRule.Key.allCases { _ = try await store.replace(key, with: "c", ofRule: "r", app: .default) }
+        try await store.apply(.hubRule(.add(rule)))
+        for key in HubRule.Key.allCases {
+            _ = try await store.apply(.hubRule(.replace(key, with: "c", ofRule: "r", app: .default)))
+        }
         _ = try await store.hubRules(app: .default)
-        _ = try await store.deleteHubRule(named: "r", app: .default)
-        _ = try await store.change(.revokeKey(named: "k", app: .default))
+        _ = try await store.apply(.hubRule(.delete(named: "r", app: .default)))
+        _ = try await store.apply(.key(.revoke(named: "k", app: .default)))
         _ = try await store.apps()
         let content = try await store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
         _ = try await store.content(content, app: .default)

@@ -3,6 +3,7 @@ import GRDB
 import PushModel
 import Store
 import StoreContract
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite
@@ -114,7 +115,7 @@ struct ForgettingTests {
             NewJob(app: .default, work: .register(.upsert(.random(), upsert)), lifetime: .seconds(86_400))
         )
         try await self.scenario.deadLetter("\(self.scenario.message(of: job.id).id)", type: "register")
-        let letters = try await self.store.deadLetters(app: .default, cursor: nil, limit: 1)
+        let letters = try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1))
         let letter = try #require(letters.items.first)
         try await self.keep.store.pool.write { try $0.execute(sql: "UPDATE dead SET work = NULL") }
         #expect(

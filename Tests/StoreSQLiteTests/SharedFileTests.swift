@@ -4,6 +4,7 @@ import PushModel
 import Store
 import StoreContract
 import StoreKit
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite
@@ -31,7 +32,7 @@ struct SharedFileTests {
             for number in 0..<20 {
                 group.addTask {
                     do {
-                        _ = try await keep.store.change(.addKey(key, hash: [UInt8(number)]))
+                        _ = try await keep.store.apply(.key(.add(key, hash: [UInt8(number)])))
                         return true
                     } catch { return false }
                 }

@@ -7,8 +7,6 @@ import StoreKit
 
 @testable import StoreSQLite
 
-extension TestTime: ClockSource {}
-
 /// A store in a folder of its own, which goes when the test ends, on clocks that the test moves.
 final class TemporaryStore: Sendable {
     let folder: URL

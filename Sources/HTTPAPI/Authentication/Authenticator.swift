@@ -123,9 +123,9 @@ struct Authenticator: Sendable {
         app: AppID,
         users: AppSpec.Users,
         client: () -> IPAddress
-    ) async throws -> CallerDirectory.Credential {
+    ) async throws -> StoredAccount {
         let user = try? UserName(name, users)
-        var credential: CallerDirectory.Credential?
+        var credential: StoredAccount?
         if let user { credential = try await self.directory.account(user, app: app) }
         if credential?.account.isDisabled == true { credential = nil }
         // Without an account a decoy is hashed, so that the time of an answer does not reveal which names exist.

@@ -7,7 +7,7 @@ import Store
 ///
 /// Whoever signed in, a session never has another role than user.
 struct Sessions: Sendable {
-    let store: any SessionStore
+    let store: any AdministrationStore & SessionStore
     let directory: CallerDirectory
     /// For how long a session lasts at most, and without use.
     let lifetime: Duration
@@ -32,7 +32,7 @@ struct Sessions: Sendable {
         replacing former: SessionSecret?
     ) async throws -> (session: Session, secret: SessionSecret)? {
         let secret = SessionSecret.make()
-        let session = try await self.store.open(
+        let session = try await self.store.openSession(
             NewSession(
                 app: app,
                 user: user,
@@ -44,7 +44,7 @@ struct Sessions: Sendable {
             )
         )
         guard let session else { return nil }
-        if let former { try await self.store.endSession(hash: former.hash, app: app) }
+        if let former { try await self.store.apply(.session(.end(hash: former.hash, app: app))) }
         return (session, secret)
     }
 
@@ -59,7 +59,7 @@ struct Sessions: Sendable {
         else { return nil }
         // Not at each request: it is a commit.
         if session.left < self.idle - self.idle / 8 {
-            try await self.store.renewSession(hash: secret.hash, idle: self.idle)
+            try await self.store.apply(.session(.renew(hash: secret.hash, idle: self.idle)))
         }
         return session
     }
@@ -79,7 +79,7 @@ struct Sessions: Sendable {
     func end(_ request: HTTPRequest, app: AppID) async throws {
         guard let secret = SessionCookie.secret(in: request.headerFields, app: app) else { return }
         try PageOrigin.check(request, mustTell: true)
-        try await self.store.endSession(hash: secret.hash, app: app)
+        try await self.store.apply(.session(.end(hash: secret.hash, app: app)))
     }
 
     /// Without a challenge: a browser would ask its user for a password, and hide the answer from the page.

@@ -20,8 +20,10 @@ struct AccountRoutes: Sendable {
     private func list(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()
         let list = try ListQuery(request, filters: [])
-        let page = try await self.context.store.accounts(app: request.app, cursor: list.cursor, limit: list.limit)
-        return .page(page.items.map(Self.text), cursor: page.cursor)
+        let page = try await self.context.store.accounts(
+            AccountQuery(app: request.app, cursor: list.cursor, limit: list.limit)
+        )
+        return .page(page.items.map { Self.text($0.account) }, cursor: page.cursor)
     }
 
     private func create(_ request: APIRequest) async throws -> Response {
@@ -43,7 +45,7 @@ struct AccountRoutes: Sendable {
         if let known = try await self.context.store.account(name, app: request.app)?.account { throw Self.taken(known) }
         let hash = try await self.context.passwords.hash(password)
         let account = Account(app: request.app, name: name, role: role, isDisabled: false, created: .now)
-        try await self.context.store.change(.add(account, passwordHash: hash))
+        try await self.context.store.apply(.account(.add(account, passwordHash: hash)))
         self.context.directory.forget(name, app: request.app)
         return .json(Self.text(account), status: .created)
     }
@@ -62,7 +64,7 @@ struct AccountRoutes: Sendable {
         }
         guard try await self.context.store.account(name, app: request.app) != nil else { throw Self.missing }
         if let password { update.passwordHash = try await self.context.passwords.hash(password) }
-        guard try await self.context.store.change(.update(update, account: name, app: request.app)),
+        guard try await self.context.store.apply(.account(.update(update, account: name, app: request.app))),
             let found = try await self.context.store.account(name, app: request.app)
         else { throw Self.missing }
         self.context.directory.forget(name, app: request.app)
@@ -72,7 +74,9 @@ struct AccountRoutes: Sendable {
     private func remove(_ request: APIRequest) async throws -> Response {
         let name = try Self.name(request)
         try Self.protect(name, request)
-        guard try await self.context.store.change(.remove(account: name, app: request.app)) else { throw Self.missing }
+        guard try await self.context.store.apply(.account(.remove(account: name, app: request.app))) else {
+            throw Self.missing
+        }
         self.context.directory.forget(name, app: request.app)
         return Response(status: .noContent)
     }

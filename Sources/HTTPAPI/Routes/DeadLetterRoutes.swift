@@ -22,9 +22,11 @@ struct DeadLetterRoutes: Sendable {
         try request.caller.requireOperator()
         let list = try ListQuery(request, filters: [])
         let page = try await self.context.store.deadLetters(
-            app: request.app,
-            cursor: try list.cursor,
-            limit: try list.limit
+            DeadLetterQuery(
+                app: request.app,
+                cursor: try list.cursor,
+                limit: try list.limit
+            )
         )
         return .page(
             page.items.map { DeadLetterText(letter: $0, prefix: request.prefix).value(nil) },
@@ -37,8 +39,8 @@ struct DeadLetterRoutes: Sendable {
         guard let found = try await self.context.store.deadLetter(id, app: request.app) else {
             throw Self.missing("\(id)")
         }
-        let text = DeadLetterText(letter: found.letter, prefix: request.prefix)
-        return .json(text.value(DeadLetterText.contents(of: found.letter, body: found.body)))
+        let text = DeadLetterText(letter: found, prefix: request.prefix)
+        return .json(text.value(DeadLetterText.contents(of: found, body: found.body ?? [])))
     }
 
     private func discard(_ request: APIRequest) async throws -> Response {

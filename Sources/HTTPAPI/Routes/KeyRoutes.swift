@@ -19,7 +19,7 @@ struct KeyRoutes: Sendable {
     private func list(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
-        let keys = try await self.context.store.keys(app: request.app)
+        let keys = try await self.context.store.keys(.app(request.app))
         return .page(keys.map { Self.text($0, secret: nil) }, cursor: nil)
     }
 
@@ -36,7 +36,7 @@ struct KeyRoutes: Sendable {
         let secret = APIKeySecret.make()
         let key = APIKey(app: request.app, name: name, role: role, created: .now, revoked: nil)
         do {
-            try await self.context.store.change(.addKey(key, hash: secret.hash))
+            try await self.context.store.apply(.key(.add(key, hash: secret.hash)))
         } catch let error as StoreError where error.code == .conflict {
             let detail = try await self.context.store.takenKeyName(name, app: request.app)
             throw Problem(.conflict, detail, type: "name-taken")
@@ -50,7 +50,7 @@ struct KeyRoutes: Sendable {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         guard let name = request.parameters["name"],
-            try await self.context.store.change(.revokeKey(named: name, app: request.app))
+            try await self.context.store.apply(.key(.revoke(named: name, app: request.app)))
         else { throw Problem.notFound("there is no such key, or it is revoked") }
         return Response(status: .noContent)
     }

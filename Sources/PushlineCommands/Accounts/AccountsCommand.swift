@@ -72,7 +72,7 @@ struct AccountsCommand: AsyncParsableCommand {
                     )
                 }
                 let account = Account(app: app, name: name, role: role, isDisabled: false, created: .now)
-                try await store.change(.put(account, passwordHash: hash))
+                try await store.apply(.account(.put(account, passwordHash: hash)))
                 return (app, known == nil)
             }
             let output = JSONValue.members([

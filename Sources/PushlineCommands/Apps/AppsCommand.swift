@@ -33,7 +33,7 @@ struct AppsCommand: AsyncParsableCommand {
                 for (app, spec) in apps {
                     let before = try await store.app(app)
                     let isChanged: Bool
-                    do { isChanged = try await store.apply(spec, to: app) } catch let error as StoreError
+                    do { isChanged = try await store.apply(.app(app, spec)) } catch let error as StoreError
                         where error.code == .conflict
                     {
                         throw CommandFailure.failed("apps.\(app): \(error.message)")

@@ -31,11 +31,11 @@ struct BlockedWork {
         guard count > 0 else { return [] }
         var apps: [AppID] = []
         for app in Set(self.apps.keys).union([.default]).sorted() {
-            let page = try await self.store.deadLetters(app: app, cursor: nil, limit: 1)
+            let page = try await self.store.deadLetters(DeadLetterQuery(app: app, limit: 1))
             if !page.items.isEmpty { apps.append(app) }
         }
         var whose = apps.map { "--app \($0)" }
-        if try await !self.store.deadLetters(app: nil, cursor: nil, limit: 1).items.isEmpty {
+        if try await !self.store.deadLetters(DeadLetterQuery(app: nil, limit: 1)).items.isEmpty {
             whose.append("--of-no-app")
         }
         let commands = whose.map { "pushline dead \($0)" }.joined(separator: ", ")

@@ -73,9 +73,9 @@ struct Checkup {
         var retired: Set<AppID> = []
         for (app, spec) in apps where spec.tokens == nil && spec.authentication == .accounts {
             // One that never had a key is new.
-            let keys = try await store.keys(app: app)
+            let keys = try await store.keys(.app(app))
             guard !keys.isEmpty, keys.allSatisfy({ $0.revoked != nil }),
-                try await store.accounts(app: app, cursor: nil, limit: 1).items.isEmpty
+                try await store.accounts(AccountQuery(app: app, limit: 1)).items.isEmpty
             else { continue }
             retired.insert(app)
         }

@@ -89,7 +89,9 @@ struct HubRulesCommand: AsyncParsableCommand {
                     secondaryKey: HubKey.make(),
                     created: .now
                 )
-                do { try await store.add(rule) } catch let error as StoreError where error.code == .conflict {
+                do { try await store.apply(.hubRule(.add(rule))) } catch let error as StoreError
+                    where error.code == .conflict
+                {
                     throw CommandFailure.failed(
                         "\(rule.app) has a rule named \"\(self.name)\"; choose another name, or delete that rule"
                     )
@@ -164,7 +166,7 @@ struct HubRulesCommand: AsyncParsableCommand {
             let text = HubKey.make()
             let app = try await self.host.withStore(isChanging: true) { store in
                 let app = try await self.app.id(in: store)
-                guard try await store.replace(key, with: text, ofRule: self.name, app: app) else {
+                guard try await store.apply(.hubRule(.replace(key, with: text, ofRule: self.name, app: app))) else {
                     throw CommandFailure.failed("\(app) has no rule named \"\(self.name)\"")
                 }
                 return app
@@ -190,7 +192,7 @@ struct HubRulesCommand: AsyncParsableCommand {
         func run() async throws {
             let app = try await self.host.withStore(isChanging: true) { store in
                 let app = try await self.app.id(in: store)
-                guard try await store.deleteHubRule(named: self.name, app: app) else {
+                guard try await store.apply(.hubRule(.delete(named: self.name, app: app))) else {
                     throw CommandFailure.failed("\(app) has no rule named \"\(self.name)\"")
                 }
                 return app

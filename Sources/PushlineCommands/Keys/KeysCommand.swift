@@ -44,7 +44,7 @@ struct KeysCommand: AsyncParsableCommand {
                 let app = try await self.app.id(in: store)
                 let key = APIKey(app: app, name: self.name, role: role, created: .now, revoked: nil)
                 do {
-                    try await store.change(.addKey(key, hash: secret.hash))
+                    try await store.apply(.key(.add(key, hash: secret.hash)))
                 } catch let error as StoreError where error.code == .conflict {
                     throw CommandFailure.failed(try await store.takenKeyName(self.name, app: app))
                 }

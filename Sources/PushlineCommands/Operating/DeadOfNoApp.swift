@@ -27,9 +27,11 @@ struct DeadOfNoApp: ParsableArguments {
             var (letters, cursor) = ([DeadLetter](), String?.none)
             repeat {
                 let page = try await store.deadLetters(
-                    app: nil,
-                    cursor: cursor,
-                    limit: min(1000, limit - letters.count)
+                    DeadLetterQuery(
+                        app: nil,
+                        cursor: cursor,
+                        limit: min(1000, limit - letters.count)
+                    )
                 )
                 letters += page.items
                 cursor = page.cursor

@@ -106,9 +106,9 @@ struct QueueTarget: ParsableArguments {
         let (wasPaused, pauses) = try await host.withStore(isChanging: true) { store in
             var wasPaused = true
             if pausing {
-                try await store.pause(queue, app: nil, by: "host:\(NSUserName())")
+                try await store.apply(.pause(.begin(queue, app: nil, by: "host:\(NSUserName())")))
             } else {
-                wasPaused = try await store.resume(queue, app: nil)
+                wasPaused = try await store.apply(.pause(.end(queue, app: nil)))
             }
             return (wasPaused, try await store.pauses().filter { $0.queue == queue })
         }

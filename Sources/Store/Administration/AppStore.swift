@@ -2,18 +2,18 @@ package import PushModel
 
 /// The apps of the installation.
 package protocol AppStore: Sendable {
-    /// Declares an app, or replaces its declaration.
+    /// The declared apps.
     ///
-    /// - Parameters:
-    ///   - spec: The declaration.
-    ///   - app: The app.
-    /// - Returns: Whether anything changed.
-    /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` and a sentence for the operator where ``AppSpec/users`` would change
-    ///   and the app has registrations, jobs or contents, or accounts that would become one.
-    func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool
+    /// - Parameter name: The only one to look for; nil = all.
+    /// - Returns: Their declarations.
+    /// - Throws: ``StoreError``.
+    func apps(_ name: AppID?) async throws -> [AppID: AppSpec]
+}
 
-    func app(_ app: AppID) async throws -> AppSpec?
+extension AppStore {
+    /// All declared apps.
+    package func apps() async throws -> [AppID: AppSpec] { try await self.apps(nil) }
 
-    /// All apps, sorted by name.
-    func apps() async throws -> [AppID: AppSpec]
+    /// The app's declaration, or nil.
+    package func app(_ app: AppID) async throws -> AppSpec? { try await self.apps(app)[app] }
 }

@@ -2,19 +2,13 @@ package import PushModel
 
 /// Accounts and keys as the store has them, remembered for a moment so that a request costs no read.
 package final class CallerDirectory: Sendable {
-    /// An account, with its password's hash.
-    package struct Credential: Sendable {
-        package let account: Account
-        package let passwordHash: String
-    }
-
     private struct AccountKey: Hashable, Sendable {
         let app: AppID
         let name: UserName
     }
 
     private let store: any AccountStore
-    private let accounts: ExpiringCache<AccountKey, Credential?>
+    private let accounts: ExpiringCache<AccountKey, StoredAccount?>
     private let keys: ExpiringCache<[UInt8], APIKey?>
     /// The names of all keys of an app that a user may have.
     private let keyNames: ExpiringCache<AppID, Set<UserName>>
@@ -31,13 +25,11 @@ package final class CallerDirectory: Sendable {
 
     /// - Returns: The account and its password's hash; nil when there is none.
     /// - Throws: ``StoreError``.
-    package func account(_ name: UserName, app: AppID) async throws -> Credential? {
+    package func account(_ name: UserName, app: AppID) async throws -> StoredAccount? {
         let key = AccountKey(app: app, name: name)
         if let known = self.accounts[key] { return known }
         let removals = self.accounts.removals
-        let found = try await self.store.account(name, app: app).map {
-            Credential(account: $0.account, passwordHash: $0.passwordHash)
-        }
+        let found = try await self.store.account(name, app: app)
         self.accounts.store(found, for: key, removals: removals)
         return found
     }
@@ -50,7 +42,7 @@ package final class CallerDirectory: Sendable {
     /// - Throws: ``StoreError``.
     package func key(hash: [UInt8]) async throws -> APIKey? {
         if let known = self.keys[hash] { return known }
-        let found = try await self.store.key(hash: hash)
+        let found = try await self.store.keys(.hash(hash)).first
         self.keys.store(found, for: hash)
         return found
     }
@@ -63,7 +55,7 @@ package final class CallerDirectory: Sendable {
     /// - Throws: ``StoreError``.
     package func hasKey(named name: UserName, app: AppID, users: AppSpec.Users) async throws -> Bool {
         if let known = self.keyNames[app] { return known.contains(name) }
-        let names = Set(try await self.store.keys(app: app).compactMap { try? UserName($0.name, users) })
+        let names = Set(try await self.store.keys(.app(app)).compactMap { try? UserName($0.name, users) })
         self.keyNames.store(names, for: app)
         return names.contains(name)
     }

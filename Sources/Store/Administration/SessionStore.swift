@@ -10,30 +10,12 @@ package protocol SessionStore: Sendable {
     /// - Parameter session: The session.
     /// - Returns: The session; nil if its password is not the account's by now, or the account may not sign in.
     /// - Throws: ``StoreError``.
-    func open(_ session: NewSession) async throws -> Session?
+    func openSession(_ session: NewSession) async throws -> Session?
 
     /// The session whose secret has that hash, unless it has ended.
     ///
     /// - Throws: ``StoreError``.
     func session(hash: [UInt8]) async throws -> Session?
-
-    /// Puts the end of a session that is used off, and never beyond its latest end.
-    ///
-    /// - Parameters:
-    ///   - hash: SHA-256 of its secret.
-    ///   - idle: For how long from now it stays without use.
-    /// - Throws: ``StoreError``.
-    func renewSession(hash: [UInt8], idle: Duration) async throws
-
-    /// Ends a session.
-    ///
-    /// - Parameters:
-    ///   - hash: SHA-256 of its secret.
-    ///   - app: Its app; another's session is none.
-    /// - Returns: false if there is no such session.
-    /// - Throws: ``StoreError``.
-    @discardableResult
-    func endSession(hash: [UInt8], app: AppID) async throws -> Bool
 }
 
 /// A session to open.

@@ -1,3 +1,5 @@
+package import PushModel
+
 /// How the store is.
 package protocol StoreHealth: Sendable {
     /// The size of the backlog; nearly free at any size, and shows that the store answers.
@@ -5,6 +7,9 @@ package protocol StoreHealth: Sendable {
 
     /// How the work in each queue stands; what it costs is bounded, however much there is.
     func queues() async throws -> [QueueBacklog]
+
+    /// The backlog of an app, by queue.
+    func load(of app: AppID) async throws -> [WorkQueue: QueueLoad]
 
     /// How much room the store takes, and how much is left.
     func space() async throws -> StoreSpace

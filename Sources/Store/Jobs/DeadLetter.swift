@@ -55,6 +55,8 @@ package struct DeadLetter: Sendable, Equatable {
     package let at: Timestamp
     /// Why it cannot be replayed now; nil = it can.
     package let blockedReason: String?
+    /// What is kept of its body; nil in a list.
+    package let body: [UInt8]?
 
     package init(
         id: Int64,
@@ -66,7 +68,8 @@ package struct DeadLetter: Sendable, Equatable {
         reason: String,
         size: Int,
         at: Timestamp,
-        blockedReason: String?
+        blockedReason: String?,
+        body: [UInt8]? = nil
     ) {
         self.id = id
         self.app = app
@@ -78,8 +81,8 @@ package struct DeadLetter: Sendable, Equatable {
         self.size = size
         self.at = at
         self.blockedReason = blockedReason
+        self.body = body
     }
-
 }
 
 /// The result of a replay.

@@ -8,18 +8,10 @@ package protocol DeadLetterStore: Sendable {
     /// batch count as ``FailureClass/dead``, a register job is refused, a send job is abandoned.
     func deadLetter(_ message: IncomingDeadLetter) async throws
 
-    /// An app's dead letters, newest first.
+    /// Dead letters, newest first.
     ///
-    /// - Parameters:
-    ///   - app: The app; nil = those that name none that is declared.
-    ///   - cursor: From the piece before.
-    ///   - limit: The most, 1 to 1000.
-    /// - Returns: A piece of the list.
     /// - Throws: ``StoreError``.
-    func deadLetters(app: AppID?, cursor: String?, limit: Int) async throws -> Page<DeadLetter>
-
-    /// A dead letter with its body, or nil when the app has none of that number.
-    func deadLetter(_ number: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])?
+    func deadLetters(_ query: DeadLetterQuery) async throws -> Page<DeadLetter>
 
     /// Replays a dead letter, once: the replay removes it.
     ///
@@ -42,4 +34,30 @@ package protocol DeadLetterStore: Sendable {
     /// - Returns: The removed dead letter, or nil if the app has none of that number.
     /// - Throws: ``StoreError``.
     func discard(deadLetter number: Int64, app: AppID?) async throws -> DeadLetter?
+}
+
+/// Which dead letters to list.
+package struct DeadLetterQuery: Sendable {
+    /// The app; nil = those that name none that is declared.
+    package var app: AppID?
+    /// The only one to look for, with its body.
+    package var number: Int64?
+    /// The cursor of the page before.
+    package var cursor: String?
+    /// 1 to 1000.
+    package var limit: Int
+
+    package init(app: AppID?, number: Int64? = nil, cursor: String? = nil, limit: Int = 100) {
+        self.app = app
+        self.number = number
+        self.cursor = cursor
+        self.limit = limit
+    }
+}
+
+extension DeadLetterStore {
+    /// The app's dead letter of that number, with its body, or nil.
+    package func deadLetter(_ number: Int64, app: AppID) async throws -> DeadLetter? {
+        try await self.deadLetters(DeadLetterQuery(app: app, number: number, limit: 1)).items.first
+    }
 }

@@ -2,6 +2,7 @@ import GRDB
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 // What each step of a removal changes.
 
@@ -97,7 +98,7 @@ extension UserRemoval {
             [self.app, self.user.caller]
         )
         // Of the demonstration scheme: the user may have signed in since.
-        try context.endSessions(of: self.user, app: self.app)
+        _ = try context.database.answer(.endSessions(of: self.user, app: "\(self.app)"))
         for tag in self.traces.ownTags {
             try context.database.run(
                 Self.unusedTag,

@@ -2,6 +2,7 @@ import GRDB
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 /// The removal of users: how far each is, and what stops earlier changes that arrive later (decision 33).
 enum UserRemovalTables {
@@ -64,11 +65,11 @@ extension WriteContext {
     func beginRemoval(of user: UserName, withAccount: Bool, app: Int64, job: Int64) throws {
         let database = self.database
         if withAccount {
-            try self.remove(account: user, app: app)
+            _ = try self.perform(AccountTable.removal(of: user, app: "\(app)"))
         } else if try database.exists("SELECT 1 FROM account WHERE app = ? AND name = ?", [app, user.key.text]) {
             throw StoreError(.conflict, "an account has the name of the user to remove")
         }
-        try self.endSessions(of: user, app: app)
+        _ = try database.answer(.endSessions(of: user, app: "\(app)"))
         // One that was ended otherwise, as by a dead letter, or that this one does the rest of.
         try database.run("DELETE FROM user_removal WHERE app = ? AND user = ?", [app, user.key.text])
         try database.run(

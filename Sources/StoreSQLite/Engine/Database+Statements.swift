@@ -2,6 +2,7 @@ import GRDB
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 extension Database {
     /// Runs a statement that stays prepared.
@@ -55,14 +56,12 @@ extension Database {
     func setCache(_ size: Int) throws { try self.execute(sql: "PRAGMA cache_size = \(size)") }
 
     /// The app's number, or nil where it was never mentioned.
-    func number(of app: AppID) throws -> Int64? {
-        try self.first("SELECT number FROM app WHERE name = ?", [app.name]) { $0[0] as Int64 }
-    }
+    func number(of app: AppID) throws -> Int64? { try self.answer(.number(of: app)).rows.first?["number"] }
 
     /// The app's number, given now if need be.
     func ensureNumber(of app: AppID) throws -> Int64 {
         if let number = try self.number(of: app) { return number }
-        try self.run("INSERT INTO app(name) VALUES (?)", [app.name])
+        _ = try self.answer(.mention(app))
         return self.lastInsertedRowID
     }
 }

@@ -3,6 +3,7 @@ import GRDB
 import GRDBSQLite
 import PushModel
 import Store
+import StoreSQL
 
 /// A cached statement driven without an object per row or value, for work on thousands of rows.
 ///
@@ -149,6 +150,24 @@ import Store
         let length = Int(unsafe sqlite3_column_bytes(self.handle, column))
         // SQLite's own memory, good until the next step.
         return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : length))
+    }
+
+    /// The names of the columns; none where it gives no rows.
+    var columns: [String] {
+        (0..<(unsafe sqlite3_column_count(self.handle))).map { column in
+            unsafe sqlite3_column_name(self.handle, column).map { unsafe String(cString: $0) } ?? ""
+        }
+    }
+
+    /// A column of the present row, of whatever kind.
+    func value(_ column: Int32) throws(StoreError) -> SQLValue {
+        switch unsafe sqlite3_column_type(self.handle, column) {
+        case SQLITE_NULL: .null
+        case SQLITE_INTEGER: .integer(self.integer(column))
+        case SQLITE_TEXT: .text(self.text(column) ?? "")
+        case SQLITE_BLOB: .bytes(self.bytes(column))
+        default: throw StoreError(.corrupt, "a column has a number with a fraction")
+        }
     }
 
     private func check(_ code: CInt) throws {

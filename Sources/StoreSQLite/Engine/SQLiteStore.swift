@@ -61,9 +61,9 @@ package final class SQLiteStore: Sendable {
     private let users: FileLock
     /// Held in shared mode by every process of this version of the schema: a step that contracts looks for older ones.
     private let version: FileLock
-    let clock: StoreClock
+    package let clock: StoreClock
     /// Seals the cursors of lists.
-    let cursors: ListCursors
+    package let cursors: ListCursors
     let logger: Logger
     let roundRobin = RoundRobin()
 
@@ -248,7 +248,7 @@ package final class SQLiteStore: Sendable {
 /// What a store makes with keys of its own, which lie in it.
 private struct StoreKeys {
     let digest: HandleDigest
-    let cursors: ListCursors
+    package let cursors: ListCursors
 
     init(_ database: Database, mask: UInt64) throws {
         self.digest = try database.handleDigest(mask: mask)

@@ -16,9 +16,9 @@ enum Schema {
     /// Makes the tables of version 1, and takes each step of a plan.
     static func create(in database: Database, _ plan: SchemaPlan) throws {
         for tables in [
-            self.versions, self.administration, SessionTable.schema, TemplateTable.schema, self.registrations,
+            self.versions, self.administration, SessionSchema.tables, TemplateTable.schema, self.registrations,
             OutboxTable.schema,
-            self.jobs, RecipientTable.schema, HubCallTable.schema, self.batches, PlatformCountTable.schema,
+            self.jobs, RecipientTable.schema, HubCallSchema.schema, self.batches, PlatformCountTable.schema,
             self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalTables.schema,
         ] {
             try database.execute(sql: tables)

@@ -3,6 +3,7 @@ import GRDB
 import PushModel
 package import Store
 import StoreKit
+import StoreSQL
 
 extension SQLiteStore {
     /// See ``DeadLetterStore/deadLetter(_:)``.
@@ -11,7 +12,7 @@ extension SQLiteStore {
         let text = try StoredJSON.text(result)
         try await self.write { context in
             let body = try context.database.isEmptied(message.body) ? [] : message.keptBody
-            let app = try context.database.owner(of: message).owner
+            let app = DeadLetterTable.owner(try context.database.owner(of: message))
             let last = try context.database.first("SELECT last FROM dead_number WHERE app = ?", [app]) {
                 $0[0] as Int64
             }
@@ -42,14 +43,6 @@ extension SQLiteStore {
             )
         }
     }
-}
-
-/// The effect of a dead letter: the column `closed` of the table `dead`.
-enum DeadLetterEffect: Int {
-    case nothing = 0
-    case batch = 1
-    case register = 2
-    case send = 3
 }
 
 /// The batch or job closed by a dead letter.

@@ -40,7 +40,7 @@ extension SQLiteStore {
                 let isGone = try context.remove(job: job.row, limit: &left)
                 if !isGone || left <= 0 { return RetentionChunk(removed: limit - left, next: job.time) }
             }
-            return RetentionChunk(removed: limit - left, next: Self.next(jobs.map(\.time), from: cursor, limit: limit))
+            return RetentionChunk(removed: limit - left, next: RetentionChunk.next(jobs.map(\.time), from: cursor, limit: limit))
         }
     }
 }
@@ -86,7 +86,7 @@ extension WriteContext {
             DELETE FROM batch WHERE job = ?1 AND (pns, page, attempt) IN (
                 SELECT pns, page, attempt FROM batch WHERE job = ?1 LIMIT ?2)
             """,
-            RecipientTable.remove, HubCallTable.remove,
+            RecipientTable.remove, HubCallSchema.remove,
         ] {
             left -= try self.database.change(sql, [job, left])
             guard left > 0 else {

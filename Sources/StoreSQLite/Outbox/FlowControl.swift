@@ -104,37 +104,4 @@ extension WriteContext {
         }
         return true
     }
-
-    /// Applies the rate limits of an app's declaration.
-    func setLimits(_ spec: AppSpec, app: Int64) throws {
-        for pns in PushService.allCases {
-            let names = spec.credentials.names(of: pns)
-            let rates = names.map { spec.credentials[pns, $0]?.devicesPerSecond }
-            guard rates.contains(where: { $0 != nil }) else {
-                try self.database.run("DELETE FROM rate_limit WHERE app = ? AND pns = ?", [app, pns.number])
-                continue
-            }
-            let numbers = try names.map { try self.database.ensureNumber(of: $0, pns, app: app) ?? 0 }
-            let known: [Int64] = try self.database.values(
-                "SELECT credential FROM rate_limit WHERE app = ? AND pns = ?",
-                [app, pns.number]
-            )
-            for number in known where !numbers.contains(number) {
-                try self.database.run(
-                    "DELETE FROM rate_limit WHERE app = ? AND pns = ? AND credential = ?",
-                    [app, pns.number, number]
-                )
-            }
-            for (number, rate) in zip(numbers, rates) {
-                try self.database.run(
-                    """
-                    INSERT INTO rate_limit(app, pns, credential, rate, tat) VALUES (?, ?, ?, ?, ?)
-                    ON CONFLICT (app, pns, credential) DO UPDATE
-                    SET tat = iif(rate = 0, excluded.tat, tat), rate = excluded.rate
-                    """,
-                    [app, pns.number, number, rate ?? 0, self.now * 1_000_000]
-                )
-            }
-        }
-    }
 }

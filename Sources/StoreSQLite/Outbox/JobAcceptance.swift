@@ -3,6 +3,7 @@ import GRDB
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 extension WriteContext {
     /// Accepts jobs of one app, as ``JobAdmission`` decides.
@@ -172,7 +173,9 @@ private struct JobInserter {
         }
         for (sequence, row) in zip(first..., rows) {
             self.context.count(BacklogChange(from: nil, to: row.state))
-            if let notification = row.job.notification { try self.context.insert(notification, app: self.app) }
+            if let notification = row.job.notification {
+                try self.context.perform(RichTable.keep(notification, app: "\(self.app)", at: self.context.wall))
+            }
             try self.context.database.insertAudience(of: row.job.work, job: sequence)
             try self.context.insert(row.listed.recipients, of: sequence, app: self.app)
             if let key = row.job.idempotency { try self.insert(key, of: sequence) }

@@ -1,8 +1,8 @@
-package import PushModel
+import PushModel
 package import Store
 
-/// A call of a hub as it is stored: what became of it, and whether it may be made (rule 18).
-package struct StoredHubCall: Equatable {
+/// A call of a hub as its row has it.
+package struct StoredHubCall: Sendable {
     package let state: HubCall.State
     /// After this nobody is at it, where it is being made; by the store's clock.
     package let until: Int64
@@ -12,19 +12,13 @@ package struct StoredHubCall: Equatable {
         self.until = until
     }
 
-    /// How long whoever takes calls to ask about has them.
-    package static let lease = Duration.seconds(60)
-    /// When a hub is first asked what became of a call.
-    package static let firstLook = Duration.seconds(2)
+    /// Its state by now: a call that nobody is at any more is unknown.
+    package func state(at now: Int64) -> HubCall.State {
+        self.state == .submitting && self.until <= now ? .unknown : self.state
+    }
 
-    /// Whether nobody is at it any more who would write its end: it may have been taken.
-    package func isLost(at now: Int64) -> Bool { self.state == .submitting && self.until <= now }
-
-    /// Its state now.
-    package func state(at now: Int64) -> HubCall.State { self.isLost(at: now) ? .unknown : self.state }
-
-    /// What came of it; nil = it was not made, or not taken.
-    package func start(at now: Int64) -> HubCallStart? {
+    /// What is known of it; nil = it may be made.
+    package func known(at now: Int64) -> HubCallStart? {
         switch self.state(at: now) {
         case .taken: .taken
         case .unknown: .unknown
@@ -32,15 +26,10 @@ package struct StoredHubCall: Equatable {
         case .waiting, .refused: nil
         }
     }
-
-    /// Whether a call of a job may be made that was not taken: behind the change that stops a job none of its calls begins.
-    package static func mayBegin(of job: Job.State, ends: Int64?, at now: Int64) -> Bool {
-        job.stopCause == nil && !job.isFinal && ends ?? 0 > now
-    }
 }
 
 extension HubCallEnd {
-    /// The state that it leaves.
+    /// The state of a call that ended so.
     package var state: HubCall.State {
         switch self {
         case .taken: .taken
@@ -49,10 +38,15 @@ extension HubCallEnd {
         case .unknown: .unknown
         }
     }
+
+    /// Whether the hub is asked about the call: of several places the first asks for all, and a tier without telemetry gives no id.
+    package func telemetry(isFirst: Bool) -> HubCall.Telemetry? {
+        guard case .taken(let id) = self else { return nil }
+        return id == nil ? .notOffered : isFirst ? .pending : .together
+    }
 }
 
 extension HubCallNews {
-    /// What the hub says became of the call, if it says anything new.
     package var outcome: HubCall.Outcome? {
         switch self {
         case .pending(let outcome, _), .ended(let outcome): outcome
@@ -64,7 +58,6 @@ extension HubCallNews {
     /// When to ask again; nil = never.
     package var wait: Duration? { if case .pending(_, let wait) = self { wait } else { nil } }
 
-    /// Whether more is to come.
     package var telemetry: HubCall.Telemetry {
         switch self {
         case .pending: .pending
@@ -76,12 +69,6 @@ extension HubCallNews {
 }
 
 extension HubCall.Telemetry {
-    /// Of a place whose call was taken; the first place of a call stands for all.
-    package init(ofTaken id: String?, isFirst: Bool) {
-        // A tier without telemetry gives no id to ask by.
-        self = id == nil ? .notOffered : isFirst ? .pending : .together
-    }
-
     /// Reads the column's value.
     package init(stored text: String) throws(StoreError) {
         guard let telemetry = HubCall.Telemetry(rawValue: text) else {

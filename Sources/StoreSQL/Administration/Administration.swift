@@ -1,0 +1,37 @@
+import PushModel
+package import Store
+import StoreKit
+
+extension AdministrationStore where Self: SQLEngine {
+    @discardableResult
+    package func apply(_ change: AdministrationChange) async throws -> Bool {
+        let clock = self.clock
+        let transaction =
+            switch change {
+            case .app(let app, let spec): try AppTable.apply(spec, to: app, now: clock.now)
+            case .account(let change): AccountTable.change(change)
+            case .key(let change): KeyTable.change(change, at: clock.wall)
+            case .hubRule(let change): HubRuleTable.change(change)
+            case .pause(let change): PauseTable.change(change, at: clock.wall)
+            case .session(let change): SessionTable.change(change, now: clock.now)
+            }
+        return try await self.perform(transaction)
+    }
+}
+
+extension SQLTransaction where Value == Bool {
+    /// A change of one statement: whether it changed anything.
+    init(_ write: SQLStatement) {
+        self.init(SQLDecision(writing: [write]) { $0[0].count > 0 })
+    }
+
+    /// A change that adds something to an app, or else is in conflict with what is there.
+    init(mentioning app: AppID, adding addition: SQLStatement, then others: [SQLStatement] = [], conflict: String) {
+        self.init(
+            SQLDecision(writing: [.mention(app), addition] + others) { answers in
+                guard answers[1].count > 0 else { throw StoreError(.conflict, conflict) }
+                return true
+            }
+        )
+    }
+}

@@ -1,0 +1,69 @@
+import PushModel
+package import Store
+import StoreKit
+
+// What is old enough goes in chunks. Each looks before it writes: an idle store stays idle.
+
+extension SQLEngine {
+    /// Removes rich notifications, and then contents that none of those left names, and that are no app's default picture.
+    package func removeContents(before: Int64, from cursor: Int64, limit: Int) async throws -> RetentionChunk {
+        let rich: SQLStatement = "SELECT number FROM rich WHERE created <= \(before) ORDER BY created"
+        if try await !self.rows("\(rich) LIMIT 1").isEmpty {
+            let removed = try await self.remove("DELETE FROM rich WHERE number IN (\(rich) LIMIT \(limit))")
+            return RetentionChunk(removed: removed, next: cursor)
+        }
+        // Each is some megabytes.
+        let limit = min(limit, 16)
+        let found = try await self.rows([
+            """
+            SELECT number, app, id, created FROM content WHERE created >= \(cursor) AND created <= \(before)
+            ORDER BY created LIMIT \(limit)
+            """, "SELECT number, spec FROM app WHERE spec IS NOT NULL",
+        ])
+        guard !found[0].isEmpty else { return RetentionChunk(removed: 0, next: nil) }
+        let pictures = try Dictionary(
+            uniqueKeysWithValues: found[1].map { row in
+                let spec = try StoredJSON.value(AppSpec.self, from: row["spec"])
+                return (try row["number"] as Int64, spec.richDefault.content)
+            }
+        )
+        let old = try found[0].filter { try pictures[$0["app"]] ?? nil != $0["id"] as String? }
+        let numbers = try old.map { row -> SQLStatement in "\(try row["number"] as Int64)" }
+        var removed = 0
+        if !numbers.isEmpty {
+            removed = try await self.remove(
+                """
+                DELETE FROM content WHERE number IN (\(SQLStatement(joining: numbers, with: ", ")))
+                    AND NOT EXISTS (SELECT 1 FROM rich WHERE rich.app = content.app AND rich.content = content.id)
+                """
+            )
+        }
+        let times: [Int64] = try found[0].map { try $0["created"] }
+        return RetentionChunk(removed: removed, next: RetentionChunk.next(times, from: cursor, limit: limit))
+    }
+
+    /// Removes dead letters; those with a time in the future, from a wrong clock, stay and block no others.
+    package func removeDeadLetters(before: Int64, limit: Int) async throws -> RetentionChunk {
+        let limit = min(limit, 100)
+        let first: SQLStatement = "SELECT id FROM dead ORDER BY id LIMIT \(limit)"
+        let old: SQLStatement = "id IN (\(first)) AND at <= \(before)"
+        guard try await !self.rows("SELECT id FROM dead WHERE \(old) LIMIT 1").isEmpty else {
+            return RetentionChunk(removed: 0, next: nil)
+        }
+        let removed = try await self.remove("DELETE FROM dead WHERE \(old)")
+        return RetentionChunk(removed: removed, next: removed == limit ? 0 : nil)
+    }
+
+    /// Removes sessions that have ended.
+    package func removeSessions(limit: Int) async throws -> RetentionChunk {
+        let ended: SQLStatement = "SELECT number FROM session WHERE ends <= \(self.clock.now) ORDER BY ends"
+        guard try await !self.rows("\(ended) LIMIT 1").isEmpty else { return RetentionChunk(removed: 0, next: nil) }
+        let removed = try await self.remove("DELETE FROM session WHERE number IN (\(ended) LIMIT \(limit))")
+        return RetentionChunk(removed: removed, next: removed == limit ? 0 : nil)
+    }
+
+    /// - Returns: How many rows went.
+    private func remove(_ statement: SQLStatement) async throws -> Int {
+        try await self.perform(SQLTransaction(SQLDecision(writing: [statement]) { $0[0].count }))
+    }
+}

@@ -1,0 +1,63 @@
+import GRDB
+import Store
+import StoreKit
+
+/// The calls of hubs over a wire: their table, and what ends of jobs ask of it.
+enum HubCallSchema {
+    static let schema = """
+        -- A row a call, by its number in the job's list. until: after this nobody is at it, where it is being made. notification: the
+        -- hub's id. outcome and devices: what the hub says became of it. telemetry: whether it says more, of a call that it took. asked: how
+        -- often it was. due: when it is again.
+        CREATE TABLE hub_call(
+            job INTEGER NOT NULL,
+            pns INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            until INTEGER NOT NULL,
+            notification TEXT,
+            outcome TEXT,
+            devices TEXT,
+            telemetry TEXT,
+            asked INTEGER NOT NULL DEFAULT 0,
+            due INTEGER,
+            PRIMARY KEY (job, pns, number)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX hub_call_due ON hub_call(due) WHERE due IS NOT NULL;
+        """
+
+    static let remove = """
+        DELETE FROM hub_call WHERE job = ?1 AND (pns, number) IN (SELECT pns, number FROM hub_call WHERE job = ?1 LIMIT ?2)
+        """
+}
+
+extension WriteContext {
+    /// What became of the calls of a stopped job.
+    ///
+    /// - Parameters:
+    ///   - job: The job's number.
+    ///   - pns: The service's number.
+    ///   - from: Behind which number a page begins.
+    ///   - to: Its last number.
+    /// - Returns: By their numbers those that the hub took, that are unknown, or that are under way.
+    /// - Throws: ``StoreError`` for a malformed row; SQLite's error.
+    func calls(of job: Int64, pns: Int, from: Int64, to: Int64) throws -> [Int64: HubCallStart] {
+        let found = try self.database.all(
+            "SELECT number, state, until FROM hub_call WHERE job = ? AND pns = ? AND number > ? AND number <= ?",
+            [job, pns, from, to]
+        ) {
+            (
+                number: $0[0] as Int64,
+                call: StoredHubCall(state: try HubCall.State(stored: $0[1]), until: $0[2] as Int64)
+            )
+        }
+        for (number, call) in found where call.state == .submitting && call.known(at: self.now) == .unknown {
+            try self.database.run(
+                "UPDATE hub_call SET state = ? WHERE job = ? AND pns = ? AND number = ?",
+                [HubCall.State.unknown.rawValue, job, pns, number]
+            )
+        }
+        return Dictionary(
+            uniqueKeysWithValues: found.compactMap { number, call in call.known(at: self.now).map { (number, $0) } }
+        )
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import PushModel
+import Store
+import StoreContract
+import StoreKit
+import Testing
+
+/// PostgreSQL passes what any driver must of administration, in the server that `deploy/test postgres` starts.
+@Suite(
+    .passesAdministration(
+        as: "PostgreSQL",
+        if: ProcessInfo.processInfo.environment["PUSHLINE_TEST_POSTGRES"] != nil,
+        { try PostgreSQLFixture($0) }
+    )
+) struct PostgreSQLContract {}
+
+/// The stores of the contract's suites about administration.
+private final class PostgreSQLFixture: AdministrationFixture {
+    let administration: any AppAdministration
+    let time = TestTime()
+    private let clock: StoreClock
+    /// Each test has tables of its own.
+    private let schema = "t" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
+
+    init(_ options: StoreOptions) throws {
+        self.clock = StoreClock(source: self.time, shift: self.time.wall.milliseconds - self.time.sinceBoot)
+        let connection = try Self.connection(to: self.schema)
+        try connection.run("CREATE SCHEMA \(self.schema)")
+        for table in Self.tables { try connection.run(table) }
+        self.administration = try PostgreSQLEngine(connection, clock: self.clock)
+    }
+
+    func anotherAdministration() throws -> any AppAdministration {
+        try PostgreSQLEngine(Self.connection(to: self.schema), clock: self.clock)
+    }
+
+    private static func connection(to schema: String) throws -> PostgreSQLConnection {
+        guard let address = ProcessInfo.processInfo.environment["PUSHLINE_TEST_POSTGRES"] else {
+            throw Unexpected("PUSHLINE_TEST_POSTGRES names no server: deploy/test postgres starts one")
+        }
+        let connection = try PostgreSQLConnection(address)
+        try connection.run("SET search_path TO \(schema)")
+        return connection
+    }
+
+    /// As in the driver for SQLite, as far as the statements of administration need them.
+    private static let tables = [
+        "CREATE TABLE app(number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, spec text)",
+        """
+        CREATE TABLE account(
+            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, app bigint NOT NULL REFERENCES app, name text NOT NULL,
+            name_shown text, role text NOT NULL, password text NOT NULL, disabled bigint NOT NULL, created bigint NOT NULL,
+            UNIQUE (app, name))
+        """,
+        """
+        CREATE TABLE api_key(
+            app bigint NOT NULL REFERENCES app, name text NOT NULL, role text NOT NULL, hash bytea NOT NULL UNIQUE,
+            created bigint NOT NULL, revoked bigint, PRIMARY KEY (app, name))
+        """,
+        """
+        CREATE TABLE hub_rule(
+            app bigint NOT NULL REFERENCES app, name text NOT NULL, rights text NOT NULL, primary_key text NOT NULL,
+            secondary_key text NOT NULL, created bigint NOT NULL, PRIMARY KEY (app, name))
+        """,
+        """
+        CREATE TABLE pause(
+            queue text NOT NULL, app bigint NOT NULL, by text NOT NULL, since bigint NOT NULL, PRIMARY KEY (queue, app))
+        """,
+        """
+        CREATE TABLE session(
+            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, hash bytea NOT NULL UNIQUE,
+            app bigint NOT NULL REFERENCES app, "user" text NOT NULL, user_shown text, demonstration bigint NOT NULL,
+            expires bigint NOT NULL, ends bigint NOT NULL, latest bigint NOT NULL)
+        """,
+        """
+        CREATE TABLE credential(
+            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, app bigint NOT NULL REFERENCES app, pns bigint NOT NULL,
+            name text NOT NULL, UNIQUE (app, pns, name))
+        """,
+        """
+        CREATE TABLE rate_limit(
+            app bigint NOT NULL REFERENCES app, pns bigint NOT NULL, credential bigint NOT NULL, rate bigint NOT NULL,
+            tat bigint NOT NULL, PRIMARY KEY (app, pns, credential))
+        """,
+        // Of these the statements ask only whether the app has any.
+        "CREATE TABLE registration(app bigint NOT NULL)", "CREATE TABLE job(app bigint NOT NULL)",
+        "CREATE TABLE content(app bigint NOT NULL)",
+    ]
+}
