@@ -18,46 +18,28 @@ fail() {
     exit 1
 }
 
-# call METHOD PATH [BODY]: prints the answer; ends the script unless it is a success.
+# call METHOD PATH [BODY]: waits up to a minute for what comes of a job, and prints the answer; ends the script unless it is a success.
 call() {
     curl -sS --fail-with-body -X "$1" "$PUSHLINE_URL$2" -H "Authorization: Bearer $PUSHLINE_SENDER_KEY" \
-        -H 'Content-Type: application/json' ${3+-d "$3"} || fail "$1 $2 was refused"
+        -H 'Content-Type: application/json' -H 'Prefer: wait=60' ${3+-d "$3"} || fail "$1 $2 was refused"
 }
 
-# outcome ID: waits until a job has ended, and prints it.
-outcome() {
-    local job
-    for _ in $(seq 1 300); do
-        job=$(call GET "/api/jobs/$1")
-        if [ "$(jq .isFinal <<<"$job")" = true ]; then
-            echo "$job"
-            return
-        fi
-        sleep 0.2
-    done
-    fail "the job $1 did not end within a minute"
-}
-
-# send BODY: sends, waits until the outcome of every device is known, and prints the counts.
-send() {
-    local id
-    id=$(call POST /api/sends "$1" | jq -r .id)
-    outcome "$id" | jq -c '{state, totals}'
-}
+# send BODY: sends, and prints the counts once the outcome of every device is known.
+send() { call POST /api/sends "$1" | jq -c '{state, totals}'; }
 
 # The token that the app of a user's phone would have told us.
 token() { printf '%s %s' "$RUN" "$1" | sha256sum | cut -c1-64; }
 
 register() {
     call PUT "/api/registrations/phone-$RUN-$1" \
-        "{\"pns\":\"apns\",\"handle\":\"$(token "$1")\",\"user\":\"user$RUN-$1\",\"tags\":[\"run:$RUN\"]}" >/dev/null
+        "{\"service\":\"apns\",\"handle\":\"$(token "$1")\",\"user\":\"user$RUN-$1\",\"tags\":[\"run:$RUN\"]}" >/dev/null
 }
 export RUN PUSHLINE_URL PUSHLINE_SENDER_KEY
 export -f fail call token register
 
 echo "== A device for each of $USERS users, under ids of our own"
 seq 1 "$USERS" | xargs -P 8 -I {} bash -c 'register {}' || fail "a device was refused"
-call GET "/api/registrations?tag=run:$RUN&limit=1" | jq -c '.items[0] | {id, user, pns}'
+call GET "/api/registrations?tag=run:$RUN&limit=1" | jq -c '.items[0] | {id, user, service}'
 
 echo "== A tag more, and one less"
 call PATCH "/api/registrations/phone-$RUN-1" '{"tags":{"add":["beta"],"remove":["trial"]}}' | jq -c .tags
@@ -69,13 +51,13 @@ echo "== To all of them, by a tag"
 send "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"to $USERS users\"}"
 
 echo "== To handles that nobody registered"
-send "{\"to\":{\"handles\":[{\"pns\":\"apns\",\"handle\":\"$(token loose)\",\"reference\":\"order-4711\"}]},\"body\":\"to a token\"}"
+send "{\"to\":{\"handles\":[{\"service\":\"apns\",\"handle\":\"$(token loose)\",\"reference\":\"order-4711\"}]},\"body\":\"to a token\"}"
 
 echo "== In the push service's own form"
 send "{\"to\":{\"user\":\"user$RUN-1\"},\"native\":{\"apns\":{\"payload\":{\"aps\":{\"alert\":{\"title\":\"Native\"},\"badge\":3}}}}}"
 
 echo "== What would be sent"
-call POST /api/sends/preview "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"a look\",\"platforms\":[\"apns\"]}" | jq -c .
+call POST /api/sends/preview "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"a look\",\"services\":[\"apns\"]}" | jq -c .
 
 echo "== A dry run: all but the request to the push service"
 send "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"nobody sees this\",\"dryRun\":true}"
@@ -85,6 +67,5 @@ call DELETE "/api/registrations/phone-$RUN-1"
 send "{\"to\":{\"user\":\"user$RUN-1\"},\"body\":\"nobody is there\"}"
 
 echo "== A user is removed, with all that there is of them"
-job=$(call DELETE "/api/users/user$RUN-2" | jq -r .id)
-outcome "$job" | jq -c '{kind, state, result}'
+call DELETE "/api/users/user$RUN-2" | jq -c '{kind, state, result}'
 send "{\"to\":{\"user\":\"user$RUN-2\"},\"body\":\"nobody is there\"}"

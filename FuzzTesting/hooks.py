@@ -56,7 +56,7 @@ def before_call(context, case, kwargs):
     """Makes of a request what a schema cannot say, and nothing that ends the run's own account or key."""
     body = case.body
     if isinstance(body, dict):
-        body = without_platforms(with_text(with_browsers(with_credential(with_moments(body)))))
+        body = without_services(with_text(with_browsers(with_credential(with_moments(body)))))
         native = body.get("native")
         if isinstance(native, dict):
             body = {**body, "native": {**native, **without_topic(native.get("apns")), **with_xml(native.get("wns"))}}
@@ -96,17 +96,17 @@ def with_moment(value, name):
     return {**value, name: tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
-def without_platforms(body):
-    """Forms alone, and a badge or raw text of WNS alone, go where they are for: that `platforms` names no other service, the document says in
+def without_services(body):
+    """Forms alone, and a badge or raw text of WNS alone, go where they are for: that `services` names no other service, the document says in
     words, for readers of schemas give up."""
     shown = ("title", "body", "titleLocKey", "bodyLocKey", "badge")
     is_message = any(body.get(name) is not None for name in shown) or body.get("data")
     own = body.get("wns")
     is_whole = isinstance(own, dict) and any(own.get(name) is not None for name in ("badge", "raw"))
     is_known = is_whole or isinstance(body.get("native"), dict)
-    if is_message or not is_known or not isinstance(body.get("platforms"), list):
+    if is_message or not is_known or not isinstance(body.get("services"), list):
         return body
-    return {name: value for name, value in body.items() if name != "platforms"}
+    return {name: value for name, value in body.items() if name != "services"}
 
 
 def with_text(body):
@@ -129,7 +129,7 @@ def with_browsers(value):
     if not isinstance(value, dict):
         return value
     value = {name: with_browsers(each) for name, each in value.items()}
-    for service, handle in (("pns", "handle"), ("Platform", "Handle")):
+    for service, handle in (("service", "handle"), ("Platform", "Handle")):
         text = value.get(handle)
         is_browser = isinstance(value.get(service), str) and value[service].lower() == "web"
         if is_browser and isinstance(text, str) and BROWSER.fullmatch(text):

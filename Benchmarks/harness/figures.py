@@ -40,7 +40,7 @@ class Figures:
     # ---- One send to many ----
 
     def _fan_out(self, tag, platform, devices, message=MESSAGE):
-        message = {"to": {"tag": tag}, "platforms": [platform], **message}
+        message = {"to": {"tag": tag}, "services": [platform], **message}
         return self.fan_out(lambda: self.installation.api.send(message), platform, devices)
 
     def fan_out(self, begin, platform, devices):
@@ -110,7 +110,7 @@ class Figures:
         bodies = []
         for start in range(0, devices, DIRECT_LIST):
             numbers = range(UNREGISTERED + start, UNREGISTERED + min(start + DIRECT_LIST, devices))
-            handles = [{"pns": "apns", "handle": registrations.apns_token(number)} for number in numbers]
+            handles = [{"service": "apns", "handle": registrations.apns_token(number)} for number in numbers]
             bodies.append(json.dumps({"to": {"handles": handles}, **MESSAGE}).encode())
         installation.receiver.reset()
         before = installation.cpu()
@@ -167,7 +167,7 @@ class Figures:
         installation, phones = self.installation, int(registrations.FCM_DEVICES * self.options.scale)
         installation.receiver.answer_fcm(how)
         installation.receiver.reset()
-        job = installation.api.send({"to": {"tag": registrations.ANDROID}, "platforms": ["fcm"], **MESSAGE})
+        job = installation.api.send({"to": {"tag": registrations.ANDROID}, "services": ["fcm"], **MESSAGE})
         try:
             end = time.monotonic() + 30
             while installation.receiver.counts()["fcm"] == 0:
@@ -272,7 +272,7 @@ class Figures:
         installation = self.installation
         idle = self._healthz(8)
         installation.receiver.reset()
-        job = installation.api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
+        job = installation.api.send({"to": {"tag": registrations.EVERYONE}, "services": ["apns"], **MESSAGE})
         rate = load.http1(
             f"http://127.0.0.1:{installation.api.port}/api/jobs/{job}", 8, self.options.seconds, installation.api.key
         )
@@ -296,7 +296,7 @@ class Figures:
         """The API's cores, its reads of the job and the events a second, from when all watch until the job is final."""
         installation = self.installation
         installation.receiver.reset()
-        job = installation.api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
+        job = installation.api.send({"to": {"tag": registrations.EVERYONE}, "services": ["apns"], **MESSAGE})
         watchers = Watchers(installation.api, job, count)
         watchers.wait_until_all_are_told()
         before, reads, start = installation.cpu()["api"], self._watch_reads(), time.monotonic()
@@ -380,7 +380,7 @@ class Figures:
             self.idle()
         idle = self.idle_p99
         api = self.installation.api
-        job = api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
+        job = api.send({"to": {"tag": registrations.EVERYONE}, "services": ["apns"], **MESSAGE})
         times, number = [], 0
         while not api.job(job)["isFinal"]:
             times.append(self.single(number, priority="high"))

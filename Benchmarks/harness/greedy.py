@@ -106,7 +106,7 @@ class Greedy:
     def _of_operator(self):
         authorization = f"Bearer {self.settings['operator']}"
         lines = "".join(
-            json.dumps({"pns": "apns", "handle": token(number), "tags": [f"t{tag}" for tag in range(50)]}) + "\n"
+            json.dumps({"service": "apns", "handle": token(number), "tags": [f"t{tag}" for tag in range(50)]}) + "\n"
             for number in range(2000)
         )
         to_all = json.dumps({"to": {"all": True}, "body": "x"})

@@ -99,10 +99,10 @@ class HubFigures:
 
     def _broadcast_by_api(self):
         """The same payload to the same devices."""
-        message = {"to": {"all": True}, "platforms": ["apns"], "native": {"apns": {"payload": PAYLOAD}}}
+        message = {"to": {"all": True}, "services": ["apns"], "native": {"apns": {"payload": PAYLOAD}}}
         return self._broadcast(lambda: self.installation.api.send(message))
 
     def _broadcast(self, begin):
-        count = self.installation.api.request("POST", "/api/sends/count", json.dumps({"to": {"all": True}, "platforms": ["apns"]}))
+        count = self.installation.api.request("POST", "/api/sends/count", json.dumps({"to": {"all": True}, "services": ["apns"]}))
         devices = json.loads(count)["total"]
         return self.figures.fan_out(begin, "apns", devices)

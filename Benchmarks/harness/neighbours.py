@@ -78,7 +78,7 @@ class Neighbours:
             account = {"name": "mallory", "role": "user", "password": password}
             api.request("POST", f"/api/apps/{APP}/accounts", json.dumps(account), accepted=(201,))
             lines = "".join(
-                json.dumps({"pns": "apns", "handle": f"{number:064x}", "tags": [f"t{tag}" for tag in range(50)]}) + "\n"
+                json.dumps({"service": "apns", "handle": f"{number:064x}", "tags": [f"t{tag}" for tag in range(50)]}) + "\n"
                 for number in range(DEVICES)
             )
             api.request("POST", f"/api/apps/{APP}/registrations/import", lines, "application/x-ndjson")

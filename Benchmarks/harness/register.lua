@@ -12,7 +12,7 @@ end
 function request()
     number = number + 1
     local body = string.format(
-        '{"pns":"apns","handle":"%064x","user":"registered%07d","tags":["city:%d","plan:%d"]}',
+        '{"service":"apns","handle":"%064x","user":"registered%07d","tags":["city:%d","plan:%d"]}',
         number, math.floor(number / 3), number % 1000, number % 5
     )
     return wrk.format("PUT", string.format(path, number), headers, body)

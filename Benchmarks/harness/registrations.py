@@ -69,6 +69,6 @@ def write(file, scale, origin):
     lines = 0
     with open(file, "w", encoding="ascii") as out:
         for pns, handle, owner, tags in _devices(scale, origin):
-            out.write(json.dumps({"pns": pns, "handle": handle, "user": owner, "tags": tags}) + "\n")
+            out.write(json.dumps({"service": pns, "handle": handle, "user": owner, "tags": tags}) + "\n")
             lines += 1
     return lines

@@ -54,8 +54,8 @@ private struct MessageSection: View {
                 .textInputAutocapitalization(.never)
                 .autocorrectionDisabled()
             TextField("Message", text: self.$model.screen.message, axis: .vertical)
-            ForEach(ClassicScreen.platforms, id: \.self) { platform in
-                Toggle(platform.rawValue.uppercased(), isOn: self.isOn(platform))
+            ForEach(ClassicScreen.services, id: \.self) { service in
+                Toggle(service.rawValue.uppercased(), isOn: self.isOn(service))
             }
             Button("Send") { Task { await self.model.send() } }
                 .disabled(!self.model.screen.canSend)
@@ -64,14 +64,14 @@ private struct MessageSection: View {
         }
     }
 
-    private func isOn(_ platform: Platform) -> Binding<Bool> {
+    private func isOn(_ service: PushNotification.Service) -> Binding<Bool> {
         Binding {
-            self.model.screen.switches.contains(platform)
+            self.model.screen.switches.contains(service)
         } set: { isOn in
             if isOn {
-                self.model.screen.switches.insert(platform)
+                self.model.screen.switches.insert(service)
             } else {
-                self.model.screen.switches.remove(platform)
+                self.model.screen.switches.remove(service)
             }
         }
     }

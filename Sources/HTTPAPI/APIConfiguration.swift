@@ -27,14 +27,14 @@ package struct APIConfiguration: Sendable {
     /// How long the classic routes wait for the hub's answer.
     package var classicWait = Duration.seconds(10)
     /// Whether the app's page is served, at `/app/`.
-    package var servesPage = true
+    package var servesPage = false
     /// For how long a session lasts at most.
     package var sessionLifetime = Duration.seconds(30 * 86_400)
     /// For how long a session lasts without use.
     package var sessionIdle = Duration.seconds(7 * 86_400)
     /// The longest that `Prefer: wait=N` is honoured.
     package var maximumWait = Duration.seconds(60)
-    /// How long a request may go on waiting for the hub's answer once the process drains.
+    /// How long a request may go on waiting for its job once the process drains.
     package var drainWait = Duration.seconds(15)
     /// The longest time for counting an audience; after it the answer is a lower bound.
     package var countTime = Duration.seconds(5)

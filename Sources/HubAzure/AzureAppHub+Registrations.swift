@@ -194,7 +194,7 @@ extension AzureAppHub {
     }
 
     private static func noPlatform(_ pns: PushService) -> AzureHubError {
-        let offered = PushService.list(AppSpec.AzureHub.offered, otherNames: false)
+        let offered = PushService.list(AppSpec.AzureHub.offered)
         return AzureHubError(
             .refused,
             "an Azure hub registers no devices of \(pns.descriptor.title) for us; use \(offered)"

@@ -1,4 +1,5 @@
 package import AsyncHTTPClient
+import NIOCore
 package import NIOSSL
 
 extension HTTPClient.Configuration {

@@ -8,8 +8,13 @@ struct EventSender: Sendable {
     let broker: any MessageBroker
 
     func notify(_ waiter: String?, of job: JobID) async {
-        guard let waiter else { return }
+        if let waiter { await self.notify([(job, waiter)]) }
+    }
+
+    func notify(_ jobs: [(job: JobID, waiter: String)]) async {
+        guard !jobs.isEmpty else { return }
+        let events = jobs.map { OutgoingMessage(eventFor: $0.job, waiter: $0.waiter) }
         // The waiter also looks by itself, so a failure here is no fault.
-        _ = await self.broker.publish([OutgoingMessage(eventFor: job, waiter: waiter)], deadline: .seconds(1))
+        _ = await self.broker.publish(events, deadline: .seconds(1))
     }
 }

@@ -9,7 +9,7 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
         /// How many devices they have.
         public let devices: Int?
         /// The push service.
-        public let pns: Platform?
+        public let service: PushNotification.Service?
         /// `high`, `normal` or `low`.
         public let priority: String?
         /// The page of the job's audience.

@@ -44,7 +44,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public struct Hub: Sendable, Equatable, Codable {
         /// `azure`.
         public let kind: String
-        /// What the state `Enqueued` means, in words.
+        /// What is known of the devices, in words; nil = the hub has taken no call yet.
         public let note: String?
         /// The first 100.
         public let calls: [Call]
@@ -54,7 +54,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
         /// A call: the send for one push service, or for one device.
         public struct Call: Sendable, Equatable, Codable {
             /// The push service.
-            public let pns: Platform
+            public let service: PushNotification.Service
             /// Its place among the job's calls, from 1.
             public let place: Int?
             /// `submitting`, `waiting`, `taken`, `refused`, or `unknown` where nobody knows whether the hub took it.
@@ -84,8 +84,6 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let state: String
     /// Nothing changes any more.
     public let isFinal: Bool
-    /// The hub's own word, such as `Enqueued` or `NoTargetFound`.
-    public let hubState: String?
     /// The reason that it was abandoned or waits.
     public let reason: String?
     /// The account that asked.
@@ -121,7 +119,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     /// The list of devices that another send is for.
     public let recipients: Recipients?
     /// The services that a send was limited to.
-    public let platforms: [Platform]?
+    public let services: [PushNotification.Service]?
     /// A send's counts by service.
     public let counts: [String: Counts]?
     /// A send's counts over all services.
@@ -145,7 +143,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
 /// The outcome for one device of a send.
 public struct Delivery: Sendable, Equatable, Codable {
     /// The push service.
-    public let pns: Platform
+    public let service: PushNotification.Service
     /// The registration's id, while the server still has it.
     public let registration: String?
     /// The device's user.

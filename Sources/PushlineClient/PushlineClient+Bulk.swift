@@ -3,7 +3,7 @@ public import Foundation
 extension PushlineClient {
     /// Creates and updates registrations from NDJSON, for operators.
     ///
-    /// A line is an object with `pns` and `handle` and optionally `id`, `user`, `tags` and `expires`. The text is sent
+    /// A line is an object with `service` and `handle` and optionally `id`, `user`, `tags` and `expires`. The text is sent
     /// in consecutive requests of whole lines, so that memory stays bounded. A request refused by a busy server is
     /// repeated a few times.
     ///
@@ -60,13 +60,13 @@ extension PushlineClient {
     /// - Parameters:
     ///   - user: Only registrations of that user.
     ///   - tag: Only registrations with that tag.
-    ///   - platform: Only registrations of that push service.
+    ///   - service: Only registrations of that push service.
     ///   - piece: Receives the next piece.
     /// - Throws: ``PushlineError``, and the error of `piece`.
     public func exportRegistrations(
         user: String? = nil,
         tag: String? = nil,
-        platform: Platform? = nil,
+        service: PushNotification.Service? = nil,
         _ piece: (ExportPiece) async throws -> Void
     ) async throws {
         var cursor: String?
@@ -75,7 +75,8 @@ extension PushlineClient {
                 method: "GET",
                 path: ["registrations", "export"],
                 query: [
-                    ("user", user), ("tag", tag), ("pns", platform?.rawValue), ("limit", "10000"), ("cursor", cursor),
+                    ("user", user), ("tag", tag), ("service", service?.rawValue), ("limit", "10000"),
+                    ("cursor", cursor),
                 ]
             )
             let answer = try await self.answer(call)

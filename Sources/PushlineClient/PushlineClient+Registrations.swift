@@ -54,20 +54,20 @@ extension PushlineClient {
     ///   it is another user's.
     public func put(_ device: Device, id: String) async throws {
         struct Body: Encodable {
-            let platform: Platform
+            let service: PushNotification.Service
             let handle: String
             let credential: String?
             let tags: [String]
 
             enum CodingKeys: String, CodingKey {
-                case platform = "Platform"
+                case service = "Platform"
                 case handle = "Handle"
                 case credential = "Credential"
                 case tags = "Tags"
             }
         }
         let body = try Coding.body(
-            Body(platform: device.platform, handle: device.handle, credential: device.credential, tags: device.tags)
+            Body(service: device.service, handle: device.handle, credential: device.credential, tags: device.tags)
         )
         try await self.acknowledgement(Call(method: "PUT", path: ["register", id], body: body))
     }
@@ -142,7 +142,7 @@ extension PushlineClient {
     /// - Parameters:
     ///   - user: Those of that user.
     ///   - tag: Those with that tag.
-    ///   - platform: Those of that push service.
+    ///   - service: Those of that push service.
     ///   - handle: The live ones with that address.
     ///   - state: Those in that state; nil = all but the deleted.
     ///   - limit: The most to return, 1 to 1000.
@@ -152,14 +152,14 @@ extension PushlineClient {
     public func registrations(
         user: String? = nil,
         tag: String? = nil,
-        platform: Platform? = nil,
+        service: PushNotification.Service? = nil,
         handle: String? = nil,
         state: String? = nil,
         limit: Int? = nil,
         cursor: String? = nil
     ) async throws -> Page<Registration> {
         let query = [
-            ("user", user), ("tag", tag), ("pns", platform?.rawValue), ("handle", handle),
+            ("user", user), ("tag", tag), ("service", service?.rawValue), ("handle", handle),
             ("state", state), ("limit", limit.map(String.init)),
             ("cursor", cursor),
         ]
@@ -169,14 +169,14 @@ extension PushlineClient {
 
 /// The body of a registration that is created or replaced.
 private struct RegistrationBody: Encodable {
-    let pns: Platform
+    let service: PushNotification.Service
     let handle: String
     let credential: String?
     let user: String?
     let tags: [String]
 
     init(_ device: Device, user: String?) {
-        self.pns = device.platform
+        self.service = device.service
         self.handle = device.handle
         self.credential = device.credential
         self.user = user

@@ -33,14 +33,14 @@ extension PushlineClient {
     ///
     /// - Parameters:
     ///   - audience: The audience.
-    ///   - platforms: The services; nil = all.
+    ///   - services: The services; nil = all.
     /// - Returns: The count. The server stops counting after some seconds.
     /// - Throws: ``PushlineError``; ``PushlineError/Code/unavailable`` also for too many concurrent counts.
     public func count(
         _ audience: PushNotification.Audience,
-        platforms: [Platform]? = nil
+        services: [PushNotification.Service]? = nil
     ) async throws -> AudienceCount {
-        let body = try Coding.body(CountRequest(to: audience, platforms: platforms))
+        let body = try Coding.body(CountRequest(to: audience, services: services))
         return try await self.value(Call(method: "POST", path: ["sends", "count"], body: body))
     }
 
@@ -75,7 +75,7 @@ extension PushlineClient {
     /// - Parameters:
     ///   - state: Only those in that state.
     ///   - kind: `send` or `register`.
-    ///   - platform: Only those sent through that push service.
+    ///   - service: Only those sent through that push service.
     ///   - user: Only those by this user.
     ///   - label: Only those with this label.
     ///   - since: Only those accepted since then.
@@ -86,7 +86,7 @@ extension PushlineClient {
     public func jobs(
         state: String? = nil,
         kind: String? = nil,
-        platform: Platform? = nil,
+        service: PushNotification.Service? = nil,
         user: String? = nil,
         label: String? = nil,
         since: Date? = nil,
@@ -94,7 +94,7 @@ extension PushlineClient {
         cursor: String? = nil
     ) async throws -> Page<Job> {
         let query = [
-            ("state", state), ("kind", kind), ("pns", platform?.rawValue), ("user", user), ("label", label),
+            ("state", state), ("kind", kind), ("service", service?.rawValue), ("user", user), ("label", label),
             ("since", since.map(Coding.text)),
             ("limit", limit.map(String.init)), ("cursor", cursor),
         ]
@@ -106,7 +106,7 @@ extension PushlineClient {
     /// - Parameters:
     ///   - job: The send's id.
     ///   - outcome: `accepted`, or a class of failure.
-    ///   - platform: Only those of that push service.
+    ///   - service: Only those of that push service.
     ///   - limit: The most to return, 1 to 1000.
     ///   - cursor: The cursor of the page before.
     /// - Returns: A page of the list.
@@ -114,12 +114,12 @@ extension PushlineClient {
     public func deliveries(
         of job: String,
         outcome: String? = nil,
-        platform: Platform? = nil,
+        service: PushNotification.Service? = nil,
         limit: Int? = nil,
         cursor: String? = nil
     ) async throws -> Page<Delivery> {
         let query = [
-            ("outcome", outcome), ("pns", platform?.rawValue), ("limit", limit.map(String.init)), ("cursor", cursor),
+            ("outcome", outcome), ("service", service?.rawValue), ("limit", limit.map(String.init)), ("cursor", cursor),
         ]
         return try await self.value(Call(method: "GET", path: ["jobs", job, "deliveries"], query: query))
     }
@@ -177,7 +177,7 @@ public struct AudienceCount: Sendable, Equatable, Codable {
 
 private struct CountRequest: Encodable {
     let to: PushNotification.Audience
-    let platforms: [Platform]?
+    let services: [PushNotification.Service]?
 }
 
 extension PushlineError {

@@ -3,7 +3,7 @@ public import Foundation
 /// A device as an app registers it.
 public struct Device: Sendable, Equatable, Codable {
     /// The device's push service.
-    public var platform: Platform
+    public var service: PushNotification.Service
     /// The address that the service gave: an APNs token in hexadecimal, an FCM token, a WNS channel URI, a browser's subscription in base64url.
     public var handle: String
     /// With which of the credentials that the server has for your app it is reached, such as that of your watch app; nil = the
@@ -13,8 +13,8 @@ public struct Device: Sendable, Equatable, Codable {
     public var tags: [String]
 
     /// A device at its push service.
-    public init(platform: Platform, handle: String, credential: String? = nil, tags: [String] = []) {
-        self.platform = platform
+    public init(service: PushNotification.Service, handle: String, credential: String? = nil, tags: [String] = []) {
+        self.service = service
         self.handle = handle
         self.credential = credential
         self.tags = tags
@@ -36,7 +36,7 @@ public struct Registration: Sendable, Equatable, Codable, Identifiable {
     /// The device's user.
     public let user: String?
     /// The push service.
-    public let pns: Platform?
+    public let service: PushNotification.Service?
     /// The address, shortened.
     public let handle: String?
     /// With which of the app's credentials it is reached; nil = the default one.

@@ -52,7 +52,7 @@ package struct APISettings: SettingsSection {
         "seconds to wait for the hub's answer; then a classic send is 200 all the same, a registration 503"
     )
     package var classicWait = Duration.seconds(10)
-    @Setting(.flag, "serve the app's page at /app/ and /app/NAME/; false: 404") package var page = true
+    @Setting(.flag, "serve the app's page at /app/ and /app/NAME/; false: 404") package var page = false
     @Setting(.seconds(1...31_536_000), "seconds that a sign-in on the page lasts at most")
     package var sessionLifetime = Duration.seconds(2_592_000)
     @Setting(.seconds(1...31_536_000), "seconds that it lasts without use")

@@ -87,9 +87,9 @@ package struct RetentionSettings: SettingsSection {
     package static let help = "what is older is removed in the background, in small chunks"
 
     @Setting(.days, "days after a job's end that it can be asked for, with its counts and its idempotency key")
-    package var jobs = Duration.seconds(7 * 86_400)
+    package var jobs = Duration.seconds(30 * 86_400)
     @Setting(.days, "days that single devices are listed; the job's counts outlive them")
-    package var devices = Duration.seconds(3 * 86_400)
+    package var devices = Duration.seconds(14 * 86_400)
     @Setting(.days, "days that uploaded contents and rich notifications are kept")
     package var contents = Duration.seconds(30 * 86_400)
     @Setting(.days, "days that an ended registration is kept; after that a PUT to a deleted id creates it again")

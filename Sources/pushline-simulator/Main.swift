@@ -18,7 +18,7 @@ struct Main: AsyncParsableCommand {
               POST /faults                 a fault as JSON, or an array of them: docs/operations.md shows some
               GET /faults                  the faults, and how often each has hit
               DELETE /faults, /faults/ID   ends all, or one
-              GET /received                what came in: ?token=&pns=&since=&limit=
+              GET /received                what came in: ?token=&service=&since=&limit=
               GET /deliveries              the accepted pushes, a line of JSON each: ?since=&limit=
               GET /counts                  how much came in
               POST /access-tokens/revoke   all access tokens turn useless

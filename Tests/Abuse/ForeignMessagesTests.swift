@@ -26,7 +26,7 @@ import Testing
         let id: String = try await installation.asUser("carol", "POST", "/api/register").decoded()
         #expect(try await self.put("carol", id, token: carol, tags: [tag]) == 403)
         // Nor by what an operator brings in for carol.
-        let line = #"{"pns":"apns","handle":"\#(carol)","user":"carol","tags":["\#(tag)"]}"#
+        let line = #"{"service":"apns","handle":"\#(carol)","user":"carol","tags":["\#(tag)"]}"#
         let imported = try await installation.asBackend(
             "POST",
             "/api/registrations/import",

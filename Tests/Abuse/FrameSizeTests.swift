@@ -9,7 +9,7 @@ import Testing
 @Suite(.serialized, .installation(broker: ["frame_max = 8192"]), .timeLimit(.minutes(3))) struct FrameSizeTests {
     @Test func batchesAreSplitAtTheNegotiatedFrameSize() async throws {
         let installation = try #require(EndToEndInstallation.current)
-        let lines = (0..<1000).map { #"{"pns":"fcm","handle":"\#($0):frames","user":"alice","tags":["frames"]}"# }
+        let lines = (0..<1000).map { #"{"service":"fcm","handle":"\#($0):frames","user":"alice","tags":["frames"]}"# }
         try await installation.importRegistrations(lines)
         let body = String(repeating: "x", count: 2000)
         let sent = try await installation.asBackend(

@@ -38,7 +38,7 @@ import Testing
     private func urgent(_ text: String, to phone: String) async throws -> Duration {
         let installation = try self.installation
         let start = ContinuousClock.now
-        let message = #"{"to":{"user":"alice"},"body":"\#(text)","priority":"high","platforms":["apns"]}"#
+        let message = #"{"to":{"user":"alice"},"body":"\#(text)","priority":"high","services":["apns"]}"#
         _ = try await self.send("bob", message)
         try await eventually("\(text) arrives") {
             installation.simulator.received(token: phone).contains { $0.body.contains(text) }
@@ -58,10 +58,10 @@ import Testing
             // The simulator calls tokens of fewer than 64 digits bad.
             try await installation.importRegistrations(
                 (0..<Self.garbage).map {
-                    #"{"pns":"apns","handle":"\#(String(format: "%08x", round * Self.garbage + $0))","user":"carol"}"#
+                    #"{"service":"apns","handle":"\#(String(format: "%08x", round * Self.garbage + $0))","user":"carol"}"#
                 }
             )
-            let garbage = try await self.send("carol", #"{"to":{"user":"carol"},"body":"x","platforms":["apns"]}"#)
+            let garbage = try await self.send("carol", #"{"to":{"user":"carol"},"body":"x","services":["apns"]}"#)
             for number in 0..<5 {
                 let time = try await self.urgent("urgent \(round) \(number)", to: phone)
                 #expect(time < usual + .seconds(1), "\(round) \(number)")
@@ -78,7 +78,7 @@ import Testing
         let installation = try self.installation
         let tokens = (0..<200).map { (token: String(format: "%060x", $0) + "feed", user: "user\($0 % 50)") }
         try await installation.importRegistrations(
-            tokens.map { #"{"pns":"apns","handle":"\#($0.token)","user":"\#($0.user)","tags":["many"]}"# }
+            tokens.map { #"{"service":"apns","handle":"\#($0.token)","user":"\#($0.user)","tags":["many"]}"# }
         )
         let message = #"{"to":{"tag":"many"},"body":"to all"}"#
         let first: Accepted = try await installation.asBackend("POST", "/api/sends", body: message).decoded()

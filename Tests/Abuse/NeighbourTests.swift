@@ -109,7 +109,7 @@ private struct GreedyApp {
         self.key = try await installation.addApp(self.name, try installation.simulator.appSpec)
         let tags = (0..<50).map { "\"t\($0)\"" }.joined(separator: ",")
         let lines = (0..<Self.devices).map { number in
-            #"{"pns":"apns","handle":"\#(String(format: "%064x", number + 1))","tags":[\#(tags)]}"#
+            #"{"service":"apns","handle":"\#(String(format: "%064x", number + 1))","tags":[\#(tags)]}"#
         }
         let answer = try await self.ask("POST", "registrations/import", lines.joined(separator: "\n"), lines: true)
         try #require(answer.status == 200)
@@ -204,7 +204,7 @@ private struct GreedyApp {
     private func ofOperator() async throws -> [Request] {
         let tags = (0..<50).map { "\"t\($0)\"" }.joined(separator: ",")
         let lines = (0..<1000).map { number in
-            #"{"pns":"apns","handle":"\#(String(format: "%064x", number + 1))","tags":[\#(tags)]}"#
+            #"{"service":"apns","handle":"\#(String(format: "%064x", number + 1))","tags":[\#(tags)]}"#
         }.joined(separator: "\n")
         return [
             { _ = try await self.ask("POST", "registrations/import", lines, lines: true) },

@@ -97,22 +97,22 @@ def composed(receiver, environment):
     """A backend's message is shown as it asks for; a picture of another host is not fetched (`same_origin`)."""
     count = len(receiver.lines("received"))
     backend(environment, {
-        "to": {"user": receiver.user}, "platforms": ["web"], "title": "Sale", "body": "begins <b>now</b>", "link": "https://example.com/sale",
+        "to": {"user": receiver.user}, "services": ["web"], "title": "Sale", "body": "begins <b>now</b>", "link": "https://example.com/sale",
         "image": "https://example.com/sale.png", "actions": [{"id": "see", "title": "See it"}], "web": {"tag": "sale", "silent": True},
     })
     assert receiver.received(count + 1)[count:] == ["Sale: begins <b>now</b>"]
     receiver.until("(await (await navigator.serviceWorker.ready).getNotifications({ tag: 'sale' }))"
                    ".some(({ title, body, silent, data }) => title === 'Sale' && body === 'begins <b>now</b>' && silent && !data.link)")
-    backend(environment, {"to": {"user": receiver.user}, "platforms": ["web"], "data": {"score": "2:1"}})
+    backend(environment, {"to": {"user": receiver.user}, "services": ["web"], "data": {"score": "2:1"}})
     assert receiver.received(count + 2)[count + 1:] == ['{"score":"2:1"}']
     # The worker asks the API in its user's name: no address of it that a push names, however it is written.
     sly = {"title": "Sly", "tag": "sly", "icon": "/api/jobs", "image": "/app/..%2fAPI/jobs", "data": {"link": "/%61pi/notifications/1"}}
-    backend(environment, {"to": {"user": receiver.user}, "platforms": ["web"], "native": {"web": {"payload": sly}}})
+    backend(environment, {"to": {"user": receiver.user}, "services": ["web"], "native": {"web": {"payload": sly}}})
     receiver.received(count + 3)
     receiver.until("(await (await navigator.serviceWorker.ready).getNotifications({ tag: 'sly' }))"
                    ".some(({ icon, image, data }) => icon.endsWith('/icon-192.png') && !image && !data.link)")
     odd = {"title": {"toString": 0}}
-    backend(environment, {"to": {"user": receiver.user}, "platforms": ["web"], "native": {"web": {"payload": odd}}})
+    backend(environment, {"to": {"user": receiver.user}, "services": ["web"], "native": {"web": {"payload": odd}}})
     assert receiver.received(count + 4)[count + 3:] == [json.dumps(odd, separators=(",", ":"))]
 
 

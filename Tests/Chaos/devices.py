@@ -44,4 +44,4 @@ class Devices:
     def lines(self, users):
         for owner, devices in users.items():
             for pns, handle, tags in devices:
-                yield json.dumps({"pns": pns, "handle": handle, "user": owner, "tags": tags}) + "\n"
+                yield json.dumps({"service": pns, "handle": handle, "user": owner, "tags": tags}) + "\n"

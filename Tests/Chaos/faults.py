@@ -44,7 +44,7 @@ class Faults:
     def walk_points(self):
         """Every crash point once: its program is started with it, and must die of it."""
         # Something to be tried again, for the sweeper; and something that nobody can read, for the dead.
-        self._ask("POST", "/faults", [{"pns": "apns", "status": 503, "share": 0.3}])
+        self._ask("POST", "/faults", [{"service": "apns", "status": 503, "share": 0.3}])
         chance = random.Random(self.options.seed)
         for point, programs in sorted(programs_of_points().items()):
             reached = self.installation.crash_at(point, programs, lambda point=point: self._provoke(point, chance))
@@ -173,7 +173,7 @@ class Faults:
 
     def _services(self):
         def at(pns, **fault):
-            return {"pns": pns, **fault}
+            return {"service": pns, **fault}
 
         cards = []
         for pns in ("apns", "fcm", "wns"):
@@ -218,7 +218,7 @@ class Faults:
         faults = [fault]
         if fault.get("action") in ("mute", "plain", "expiredCertificate"):
             # The connections that there are would go on: they are cut.
-            faults.append({"pns": fault["pns"], "action": "close", "count": 3})
+            faults.append({"service": fault["service"], "action": "close", "count": 3})
         if fault.get("action") == "tokenEndpoint":
             self._ask("POST", "/access-tokens/revoke")
         self._ask("POST", "/faults", faults)
@@ -239,7 +239,7 @@ class Faults:
         for owner in owners:
             for pns, handle, _ in self.devices.churning[owner]:
                 reason = {"apns": "Unregistered", "fcm": "UNREGISTERED", "wns": "Gone"}[pns]
-                faults.append({"pns": pns, "token": handle, "reason": reason})
+                faults.append({"service": pns, "token": handle, "reason": reason})
         self._ask("POST", "/faults", faults)
         self._rest(chance.uniform(3, 6))
         self.hits["devices that are gone"] += sum(known.get("hits", 0) for known in self._ask("GET", "/faults"))

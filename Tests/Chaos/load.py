@@ -239,7 +239,7 @@ class Load:
             else:
                 listed.append(("apns", apns_token(f"direct {marker} {number}")))
         listed += chance.sample(listed, len(listed) // 10)
-        handles = [{"pns": pns, "handle": handle, "reference": f"{marker}-{place}"} for place, (pns, handle) in enumerate(listed, 1)]
+        handles = [{"service": pns, "handle": handle, "reference": f"{marker}-{place}"} for place, (pns, handle) in enumerate(listed, 1)]
         self._post(client, marker, {**message, "to": {"handles": handles}}, len(set(listed)), listed=listed)
 
     def _listed(self, client, chance):
@@ -269,7 +269,7 @@ class Load:
         listed += [("apns", apns_token(f"native {marker}")), ("fcm", fcm_token(f"native {marker}"))]
         listed = [device for device in listed if device[0] in reached]
         if listed:
-            handles = [{"pns": pns, "handle": handle} for pns, handle in listed]
+            handles = [{"service": pns, "handle": handle} for pns, handle in listed]
             self._post(client, marker, {**message, "to": {"handles": handles}}, len(listed), listed=listed)
 
     def _activity(self, client, chance):
@@ -283,7 +283,7 @@ class Load:
             activity, form = native.activity(marker, chance, event, "priority" in message)
             kind = "starts" if event == "start" else "has"
             listed = [("apns", apns_token(f"{kind} {name} {number}")) for number in range(count)]
-            handles = [{"pns": pns, "handle": handle} for pns, handle in listed]
+            handles = [{"service": pns, "handle": handle} for pns, handle in listed]
             message = {**message, "liveActivity": activity, "to": {"handles": handles}}
             self._post(client, marker, message, count, listed=listed, forms={"apns": form})
 
@@ -351,7 +351,7 @@ class Load:
         for number in range(count):
             devices = self.devices.static[user_name(number % STATIC_USERS)]
             listed = [("apns", apns_token(f"calm {number}")), devices[0][:2]]
-            handles = [{"pns": pns, "handle": handle} for pns, handle in listed]
+            handles = [{"service": pns, "handle": handle} for pns, handle in listed]
             to_user = {"user": user_name(number % STATIC_USERS)}
             self._post_calmly(client, lambda marker: {"title": marker, "to": to_user}, len(devices))
             self._post_calmly(client, lambda marker: {"title": marker, "to": {"handles": handles}}, len(listed), listed)
@@ -365,7 +365,7 @@ class Load:
     def _update_calmly(self, client, chance, listed):
         marker = f"c{self._next()}"
         activity, form = native.activity(marker, chance, "update", False)
-        to = {"handles": [{"pns": pns, "handle": handle} for pns, handle in listed]}
+        to = {"handles": [{"service": pns, "handle": handle} for pns, handle in listed]}
         message = {"label": marker, "ttl": 7200, "liveActivity": activity, "to": to}
         self._post(client, marker, message, len(listed), listed=listed, forms={"apns": form})
         self.sends[marker]["must_arrive"] = True

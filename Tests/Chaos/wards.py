@@ -54,7 +54,7 @@ class Wards:
     def _put(self, client, chance, registration):
         before = self.expected.get(registration)
         pns, handle = self._device(chance, before)
-        wanted = {"pns": pns, "handle": handle, "user": chance.choice(self.users), "tags": {f"v{self.generation}", *OLD_TAGS}}
+        wanted = {"service": pns, "handle": handle, "user": chance.choice(self.users), "tags": {f"v{self.generation}", *OLD_TAGS}}
         self.devices.setdefault(registration, set()).add((pns, handle))
         losers = [other for other, device in self.expected.items() if other != registration and _has(device, pns, handle)]
         body = {**wanted, "tags": sorted(wanted["tags"])}
@@ -66,11 +66,11 @@ class Wards:
         """The device's own handle, as an app says it anew; or another one; or that of another registration."""
         throw = chance.random()
         if isinstance(before, dict) and throw < 0.5:
-            return before["pns"], before["handle"]
+            return before["service"], before["handle"]
         live = [device for _, device in sorted(self.expected.items()) if isinstance(device, dict)]
         if live and throw < 0.6:
             device = chance.choice(live)
-            return device["pns"], device["handle"]
+            return device["service"], device["handle"]
         make = {"apns": apns_token, "fcm": fcm_token}
         pns = chance.choice(sorted(make))
         return pns, make[pns](self.name, self.generation)
@@ -133,7 +133,7 @@ class Wards:
 
 
 def _has(device, pns, handle):
-    return isinstance(device, dict) and (device["pns"], device["handle"]) == (pns, handle)
+    return isinstance(device, dict) and (device["service"], device["handle"]) == (pns, handle)
 
 
 def difference(wanted, item):
@@ -143,8 +143,8 @@ def difference(wanted, item):
         return f"the state {item['state']} where it is to be {state}"
     if state != "live":
         return None
-    if (item.get("pns"), item.get("user")) != (wanted["pns"], wanted["user"]):
-        return f"{item.get('pns')} of {item.get('user')} where it is to be {wanted['pns']} of {wanted['user']}"
+    if (item.get("service"), item.get("user")) != (wanted["service"], wanted["user"]):
+        return f"{item.get('service')} of {item.get('user')} where it is to be {wanted['service']} of {wanted['user']}"
     # Handles are shown shortened.
     begin, _, end = item.get("handle", "").partition("…")
     if not begin or not end or not wanted["handle"].startswith(begin) or not wanted["handle"].endswith(end):

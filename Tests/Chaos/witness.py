@@ -51,9 +51,9 @@ class Witness:
                     raise ValueError("it had to drop pushes before they were read")
                 self.next = push["index"] + 1
                 self.count += 1
-                key = (push["pns"], push["token"], push["marker"])
+                key = (push["service"], push["token"], push["marker"])
                 self.seen.setdefault(key, []).append(push["id"])
-                has_native = has_native or self._form(push["pns"], push["marker"]) is not None
+                has_native = has_native or self._form(push["service"], push["marker"]) is not None
             if len(lines) < PAGE:
                 break
         # It keeps whole pushes for a while only.
@@ -72,10 +72,10 @@ class Witness:
             for push in pushes:
                 self.next_received = push["index"] + 1
                 marker = native.marker_of(push["body"])
-                form = self._form(push["pns"], marker)
+                form = self._form(push["service"], marker)
                 if form is not None and push["status"] == 200:
-                    key = (push["pns"], push["token"], marker)
-                    self.native.setdefault(key, []).append(native.difference(push["pns"], form, push))
+                    key = (push["service"], push["token"], marker)
+                    self.native.setdefault(key, []).append(native.difference(push["service"], form, push))
             if len(pushes) < PAGE:
                 return
 

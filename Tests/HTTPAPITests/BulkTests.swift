@@ -42,10 +42,10 @@ import Testing
     @Test func linesAreImported() async throws {
         try await Harness.run { api async throws in
             let body = """
-                {"pns":"apns","handle":"\(Self.token.uppercased())","user":"alice","tags":["news","vip-gold"],"id":"kept"}\r
+                {"service":"apns","handle":"\(Self.token.uppercased())","user":"alice","tags":["news","vip-gold"],"id":"kept"}\r
 
-                {"handle":"fcm-1","pns":"gcm","tags":["username:bob","a"]}
-                {"pns":"fcm","handle":"fcm-2","expires":"2999-01-01T00:00:00Z"}
+                {"handle":"fcm-1","service":"fcm","tags":["username:bob","a"]}
+                {"service":"fcm","handle":"fcm-2","expires":"2999-01-01T00:00:00Z"}
                 """
             let answer = try await self.bring(body, to: api)
             #expect(answer.status == 200)
@@ -72,50 +72,67 @@ import Testing
     }
 
     @Test(arguments: [
-        ("nonsense", "", "not JSON"), ("[]", "", "must be an object"), (#"{"pns":"apns"}"#, "handle", "is required"),
-        (#"{"handle":"aa"}"#, "pns", "is required"), (#"{"pns":"adm","handle":"aa"}"#, "pns", "is not a platform"),
-        (#"{"pns":"apns","handle":"xyz"}"#, "handle", "hexadecimal"),
-        (#"{"pns":"wns","handle":"https://evil.example/x"}"#, "handle", "notify.windows.com"),
-        (#"{"pns":"fcm","handle":"a b"}"#, "handle", "visible"), (#"{"pns":"fcm","handle":7}"#, "handle", "a string"),
-        (#"{"pns":"fcm","handle":"h","id":"a/b"}"#, "id", "letters"),
-        (#"{"pns":"fcm","handle":"h","user":"a\nb"}"#, "user", "control characters"),
-        (#"{"pns":"fcm","handle":"h","tags":"x"}"#, "tags", "an array"),
-        (#"{"pns":"fcm","handle":"h","template":[]}"#, "template", "an object"),
-        (#"{"pns":"fcm","handle":"h","template":{}}"#, "template.body", "is required"),
-        (#"{"pns":"fcm","handle":"h","template":{"body":"{"}}"#, "template.body", "JSON"),
+        ("nonsense", "", "not JSON"), ("[]", "", "must be an object"),
+        (#"{"service":"apns"}"#, "handle", "is required"),
+        (#"{"handle":"aa"}"#, "service", "is required"),
+        (#"{"service":"adm","handle":"aa"}"#, "service", "is not a push service"),
+        (#"{"service":"apns","handle":"xyz"}"#, "handle", "hexadecimal"),
+        (#"{"service":"wns","handle":"https://evil.example/x"}"#, "handle", "notify.windows.com"),
+        (#"{"service":"fcm","handle":"a b"}"#, "handle", "visible"),
+        (#"{"service":"fcm","handle":7}"#, "handle", "a string"),
+        (#"{"service":"fcm","handle":"h","id":"a/b"}"#, "id", "letters"),
+        (#"{"service":"fcm","handle":"h","user":"a\nb"}"#, "user", "control characters"),
+        (#"{"service":"fcm","handle":"h","tags":"x"}"#, "tags", "an array"),
+        (#"{"service":"fcm","handle":"h","template":[]}"#, "template", "an object"),
+        (#"{"service":"fcm","handle":"h","template":{}}"#, "template.body", "is required"),
+        (#"{"service":"fcm","handle":"h","template":{"body":"{"}}"#, "template.body", "JSON"),
         (
-            #"{"pns":"fcm","handle":"h","template":{"body":"{}","headers":{"x":"y"}}}"#, "template.headers.x",
+            #"{"service":"fcm","handle":"h","template":{"body":"{}","headers":{"x":"y"}}}"#, "template.headers.x",
             "no headers"
         ),
-        (#"{"pns":"fcm","handle":"h","template":{"body":"{}","tags":[]}}"#, "template.tags", "no such member"),
-        (#"{"pns":"apns","handle":"aa","template":{"body":"{}","expiry":"$("}}"#, "template.expiry", "expression"),
-        (#"{"pns":"fcm","handle":"h","platform":"fcmv1"}"#, "platform", "must be gcm"),
-        (#"{"pns":"apns","handle":"aa","platform":"gcm"}"#, "platform", "leave it out"),
-        (#"{"pns":"fcm","handle":"h","tags":["ok","a||b"]}"#, "tags[1]", "made of"),
+        (#"{"service":"fcm","handle":"h","template":{"body":"{}","tags":[]}}"#, "template.tags", "no such member"),
+        (#"{"service":"apns","handle":"aa","template":{"body":"{}","expiry":"$("}}"#, "template.expiry", "expression"),
+        (#"{"service":"gcm","handle":"h"}"#, "service", "use apns, fcm, wns, mpns or web"),
+        (#"{"pns":"fcm","handle":"h"}"#, "pns", "did you mean service?"),
+        (#"{"service":"fcm","handle":"h","hubPlatform":"fcmv1"}"#, "hubPlatform", "must be gcm"),
+        (#"{"service":"apns","handle":"aa","hubPlatform":"gcm"}"#, "hubPlatform", "leave it out"),
+        (#"{"service":"fcm","handle":"h","tags":["ok","a||b"]}"#, "tags[1]", "made of"),
         (
-            #"{"pns":"fcm","handle":"h","user":"ann","tags":["username:bob"]}"#, "tags[0]",
+            #"{"service":"fcm","handle":"h","user":"ann","tags":["username:bob"]}"#, "tags[0]",
             "other than the registration's"
         ),
-        (#"{"pns":"fcm","handle":"h","tags":["username:a","username:b"]}"#, "tags[1]", "other than the registration's"),
-        (#"{"pns":"fcm","handle":"h","user":"b","tags":["UserName:a"]}"#, "tags[0]", "other than the registration's"),
         (
-            #"{"pns":"fcm","handle":"h","user":"ann","tags":["a","from:bob"]}"#, "tags[1]",
+            #"{"service":"fcm","handle":"h","tags":["username:a","username:b"]}"#, "tags[1]",
             "other than the registration's"
         ),
-        (#"{"pns":"fcm","handle":"h","user":"ann","tags":["FROM:bob"]}"#, "tags[0]", "other than the registration's"),
-        (#"{"pns":"fcm","handle":"h","tags":["from:bob"]}"#, "tags[0]", "other than the registration's"),
-        (#"{"pns":"fcm","handle":"h","tags":["from:bob","username:ann"]}"#, "tags[0]", "other than the registration's"),
-        (#"{"pns":"fcm","handle":"h","expires":"soon"}"#, "expires", "time"),
-        (#"{"pns":"fcm","handle":"h","expires":"2001-01-01T00:00:00Z"}"#, "expires", "over"),
-        (#"{"pns":"fcm","handle":"h","tag":["x"]}"#, "tag", "no such member"),
-        (#"{"pns":"fcm","handle":"h","pns":"apns"}"#, "pns", "given twice"),
-        (#"{"pns":"fcm","handle":"h"} {}"#, "", "nothing may follow"),
+        (
+            #"{"service":"fcm","handle":"h","user":"b","tags":["UserName:a"]}"#, "tags[0]",
+            "other than the registration's"
+        ),
+        (
+            #"{"service":"fcm","handle":"h","user":"ann","tags":["a","from:bob"]}"#, "tags[1]",
+            "other than the registration's"
+        ),
+        (
+            #"{"service":"fcm","handle":"h","user":"ann","tags":["FROM:bob"]}"#, "tags[0]",
+            "other than the registration's"
+        ),
+        (#"{"service":"fcm","handle":"h","tags":["from:bob"]}"#, "tags[0]", "other than the registration's"),
+        (
+            #"{"service":"fcm","handle":"h","tags":["from:bob","username:ann"]}"#, "tags[0]",
+            "other than the registration's"
+        ),
+        (#"{"service":"fcm","handle":"h","expires":"soon"}"#, "expires", "time"),
+        (#"{"service":"fcm","handle":"h","expires":"2001-01-01T00:00:00Z"}"#, "expires", "over"),
+        (#"{"service":"fcm","handle":"h","tag":["x"]}"#, "tag", "no such member"),
+        (#"{"service":"fcm","handle":"h","service":"apns"}"#, "service", "given twice"),
+        (#"{"service":"fcm","handle":"h"} {}"#, "", "nothing may follow"),
         (String(repeating: " ", count: 800_000) + "{}", "", "more than 786432 bytes"),
         (String(repeating: "[", count: 60_000), "", "deeper"),
     ])
     func aBadLineIsReportedAndTheOthersAreImported(line: String, member: String, reason: String) async throws {
         try await Harness.run { api async throws in
-            let body = "{\"pns\":\"fcm\",\"handle\":\"one\"}\n\(line)\n{\"pns\":\"fcm\",\"handle\":\"three\"}\n"
+            let body = "{\"service\":\"fcm\",\"handle\":\"one\"}\n\(line)\n{\"service\":\"fcm\",\"handle\":\"three\"}\n"
             let answer = try await self.bring(body, to: api)
             #expect(answer.status == 200)
             #expect(answer.json["created"]?.number == 2)
@@ -133,7 +150,7 @@ import Testing
         try await Harness.run { api async throws in
             let owned = PushModel.Tag.Owned.allCases
             let tags = owned.map { "\"\($0.rawValue)ann\"" }.reversed().joined(separator: ",")
-            let answer = try await self.bring(#"{"pns":"fcm","handle":"h","tags":[\#(tags)]}"#, to: api)
+            let answer = try await self.bring(#"{"service":"fcm","handle":"h","tags":[\#(tags)]}"#, to: api)
             #expect(answer.json["created"]?.number == 1)
             let stored = try await api.store.registrations(RegistrationQuery(app: .default)).items
             #expect(stored.map(\.user?.name) == ["ann"])
@@ -148,7 +165,7 @@ import Testing
         try await Harness.run { api async throws in
             let id = try await api.register()
             _ = try await api.call(.delete, "/api/registrations/\(id)", as: .user("root"))
-            let gone = #"{"pns":"fcm","handle":"h","id":"\#(id)"}"#
+            let gone = #"{"service":"fcm","handle":"h","id":"\#(id)"}"#
             let answer = try await self.bring(gone + String(repeating: "\nx", count: 500), to: api)
             #expect(answer.json["failed"]?.number == 501)
             let errors = answer.json["errors"]?.elements ?? []
@@ -262,9 +279,9 @@ import Testing
                 return (answer.text.split(separator: "\n").count, answer.headers[.cursor])
             }
             #expect(try await lines("").count == 2500)
-            #expect(try await lines("?pns=fcm").count == 500)
+            #expect(try await lines("?service=fcm").count == 500)
             #expect(try await lines("?tag=t1").count == 833)
-            #expect(try await lines("?user=u1&pns=apns").count == 1000)
+            #expect(try await lines("?user=u1&service=apns").count == 1000)
             #expect(try await lines("?tag=none").count == 0)
             let first = try await lines("?limit=2001")
             #expect(first.count == 2001)
@@ -273,9 +290,9 @@ import Testing
             #expect(rest.cursor == nil)
             // Just as many as there are, and as many as one reading gives: nothing comes after them.
             #expect(try await lines("?limit=2500").cursor == nil)
-            #expect(try await lines("?user=u1&pns=apns&limit=1000").cursor == nil)
+            #expect(try await lines("?user=u1&service=apns&limit=1000").cursor == nil)
             #expect(try await lines("?limit=2499").cursor != nil)
-            for query in ["?state=live", "?limit=10001", "?limit=0", "?cursor=x", "?pns=x"] {
+            for query in ["?state=live", "?limit=10001", "?limit=0", "?cursor=x", "?service=x"] {
                 #expect(try await api.call(.get, "/api/registrations/export\(query)", as: .user("root")).status == 400)
             }
         }
@@ -304,7 +321,7 @@ import Testing
         // Other routes' limit does not bind.
         options.configuration.maximumBodySize = 1000
         try await Harness.run(options) { api async throws in
-            let body = (0..<20_000).map { #"{"pns":"fcm","handle":"h\#($0)","user":"u\#($0)","tags":["all"]}"# }
+            let body = (0..<20_000).map { #"{"service":"fcm","handle":"h\#($0)","user":"u\#($0)","tags":["all"]}"# }
                 .joined(separator: "\n")
             let answer = try await self.bring(body, to: api)
             #expect(
@@ -375,7 +392,9 @@ import Testing
         let (body, source) = RequestBody.makeStream()
         return await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                let piece = ByteBuffer(string: String(repeating: "{\"pns\":\"fcm\",\"handle\":\"h\"}\n", count: 500))
+                let piece = ByteBuffer(
+                    string: String(repeating: "{\"service\":\"fcm\",\"handle\":\"h\"}\n", count: 500)
+                )
                 for _ in 0..<lines / 500 { await source.yield(piece) }
                 try await end(source)
             }

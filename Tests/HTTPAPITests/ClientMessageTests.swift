@@ -150,7 +150,7 @@ import Testing
         }
         let token = String(repeating: "ab", count: 80)
         let notification = PushNotification(
-            to: .handles([.init(pns: .apns, handle: token)]),
+            to: .handles([.init(service: .apns, handle: token)]),
             liveActivity: activity
         )
         let body = String(decoding: try Coding.body(notification), as: UTF8.self)

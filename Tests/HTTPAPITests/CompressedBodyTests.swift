@@ -30,7 +30,7 @@ import Testing
                 try await api.call(.post, path, as: .user("root"), bytes: Self.zip(text), headers: headers)
             }
             // Longer than what comes out at once, so that lines are cut.
-            let lines = (0..<1500).map { #"{"pns":"fcm","handle":"handle-\#($0)","tags":["a","b"]}"# }
+            let lines = (0..<1500).map { #"{"service":"fcm","handle":"handle-\#($0)","tags":["a","b"]}"# }
             let imported = try await post("/api/registrations/import", lines.joined(separator: "\n"))
             #expect(imported.json["created"]?.number == 1500, "\(imported.text)")
             let batch = try await post("/api/sends/batch", (0..<3).map { _ in Self.send }.joined(separator: "\n"))

@@ -24,7 +24,7 @@ import Testing
 
     private static func body(_ credential: String?, pns: String = "apns", handle: String = "00ff") -> String {
         let credential = credential.map { #","credential":\#($0)"# } ?? ""
-        return #"{"pns":"\#(pns)","handle":"\#(handle)"\#(credential)}"#
+        return #"{"service":"\#(pns)","handle":"\#(handle)"\#(credential)}"#
     }
 
     /// Its topic is that of the credential, so a service has an entry for each.
@@ -34,7 +34,7 @@ import Testing
             let body = #"{"to":{"handles":[\#(Self.body(nil)),\#(watches)]},"body":"b"}"#
             let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: body)
             let services = try #require(answer.json["services"]?.elements, "\(answer.text)")
-            #expect(services.compactMap { $0["pns"]?.text } == ["apns", "apns"])
+            #expect(services.compactMap { $0["service"]?.text } == ["apns", "apns"])
             #expect(services.map { $0["credential"]?.text } == [nil, "watch"])
             let topics = services.map { $0["headers"]?["apns-topic"]?.text }
             #expect(topics == ["com.example.app", "com.example.app.watch"], "\(answer.text)")
@@ -55,7 +55,7 @@ import Testing
             let put = try await api.call(.put, id, as: backend, body: Self.body(#""watch""#))
             #expect(put.status == 200 && put.json["credential"]?.text == "watch", "\(put.text)")
             #expect(try await api.call(.get, id, as: backend).text == put.text)
-            let list = try await api.call(.get, "\(Self.path)?pns=apns", as: backend)
+            let list = try await api.call(.get, "\(Self.path)?service=apns", as: backend)
             #expect(list.json["items"]?.elements.first?["credential"]?.text == "watch", "\(list.text)")
             let made = try await api.call(.post, Self.path, as: backend, body: Self.body(#""sandbox""#))
             #expect(made.status == 200 && made.json["credential"]?.text == "sandbox", "\(made.text)")
@@ -129,7 +129,7 @@ import Testing
     @Test func exportsAndImportsHaveCredentials() async throws {
         try await Harness.run(Self.options) { api async throws in
             let root = try await api.key(.operator, name: "root")
-            let lines = #"{"id":"a","pns":"apns","handle":"00","credential":"watch"}"# + "\n"
+            let lines = #"{"id":"a","service":"apns","handle":"00","credential":"watch"}"# + "\n"
             let imported = try await Self.bring(lines, to: api, as: root)
             #expect(imported.json["created"]?.number == 1, "\(imported.text)")
             let exported = try await api.call(.get, "\(Self.path)/export", as: root)
@@ -154,7 +154,7 @@ import Testing
     @Test func aSendToHandlesNamesCredentials() async throws {
         try await Harness.run(Self.options) { api async throws in
             let backend = try await api.key(.sender)
-            let handles = #"[{"pns":"apns","handle":"00"},{"pns":"apns","handle":"01","credential":"watch"}]"#
+            let handles = #"[{"service":"apns","handle":"00"},{"service":"apns","handle":"01","credential":"watch"}]"#
             let body = #"{"to":{"handles":\#(handles)},"body":"b"}"#
             let answer = try await api.call(.post, "/api/sends", as: backend, body: body)
             #expect(answer.status == 202, "\(answer.text)")

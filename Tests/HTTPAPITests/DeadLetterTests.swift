@@ -104,7 +104,7 @@ import Testing
             #expect(shown.json["job"]?.text == job.description)
             #expect(shown.json["canReplay"] == .bool(true))
             #expect(shown.json["contents"]?["devices"]?.number == 1)
-            #expect(shown.json["contents"]?["pns"]?.text == "apns")
+            #expect(shown.json["contents"]?["service"]?.text == "apns")
             #expect(shown.json["contents"]?["handles"]?.elements.compactMap(\.text) == ["abab…abab"])
             // Whoever has the whole handle may send to the device, and what is said is for its reader.
             #expect(!shown.text.contains(Self.token))

@@ -15,7 +15,7 @@ import Testing
 
     private static func handle(_ handle: String = token, pns: String = "apns", reference: String? = nil) -> String {
         let reference = reference.map { #","reference":"\#($0)""# } ?? ""
-        return #"{"pns":"\#(pns)","handle":"\#(handle)"\#(reference)}"#
+        return #"{"service":"\#(pns)","handle":"\#(handle)"\#(reference)}"#
     }
 
     @Test func handlesAreAcceptedOnceEach() async throws {
@@ -26,7 +26,7 @@ import Testing
             let body = Self.handles(
                 Self.handle(reference: "mine"),
                 Self.handle(upper, reference: "same"),
-                Self.handle("f", pns: "gcm")
+                Self.handle("f", pns: "fcm")
             )
             let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
             #expect(answer.status == 202, "\(answer.text)")
@@ -98,20 +98,20 @@ import Testing
         (#"{"to":{"handles":[],"all":true},"body":"x"}"#, "to"),
         (handles("7"), "to.handles[0]"),
         (handles("null"), "to.handles[0]"),
-        (handles("{}"), "to.handles[0].pns"),
-        (handles(handle(), #"{"pns":"apns"}"#), "to.handles[1].handle"),
-        (handles(#"{"pns":"adm","handle":"a"}"#), "to.handles[0].pns"),
-        (handles(#"{"pns":7,"handle":"a"}"#), "to.handles[0].pns"),
-        (handles(#"{"pns":"apns","handle":["a"]}"#), "to.handles[0].handle"),
-        (handles(#"{"pns":"fcm","handle":"a","handle":"b"}"#), "to.handles[0].handle"),
-        (handles(#"{"pns":"fcm","handle":"a","user":"b"}"#), "to.handles[0].user"),
+        (handles("{}"), "to.handles[0].service"),
+        (handles(handle(), #"{"service":"apns"}"#), "to.handles[1].handle"),
+        (handles(#"{"service":"adm","handle":"a"}"#), "to.handles[0].service"),
+        (handles(#"{"service":7,"handle":"a"}"#), "to.handles[0].service"),
+        (handles(#"{"service":"apns","handle":["a"]}"#), "to.handles[0].handle"),
+        (handles(#"{"service":"fcm","handle":"a","handle":"b"}"#), "to.handles[0].handle"),
+        (handles(#"{"service":"fcm","handle":"a","user":"b"}"#), "to.handles[0].user"),
         (handles(handle("xyz")), "to.handles[0].handle"),
         (handles(handle("a\\u0000b", pns: "fcm")), "to.handles[0].handle"),
         (handles(handle("https://evil.example/notify.windows.com", pns: "wns")), "to.handles[0].handle"),
         (handles(handle(reference: "")), "to.handles[0].reference"),
         (handles(handle(reference: "a\\u0000")), "to.handles[0].reference"),
         (handles(handle(reference: String(repeating: "é", count: 201))), "to.handles[0].reference"),
-        (handles(#"{"pns":"fcm","handle":"a","reference":1}"#), "to.handles[0].reference"),
+        (handles(#"{"service":"fcm","handle":"a","reference":1}"#), "to.handles[0].reference"),
         (#"{"to":{"registrations":[]},"body":"x"}"#, "to.registrations"),
         (#"{"to":{"registrations":["a",7]},"body":"x"}"#, "to.registrations[1]"),
         (#"{"to":{"registrations":["a/b"]},"body":"x"}"#, "to.registrations[0]"),
@@ -156,7 +156,7 @@ import Testing
             }
             let handles = [Self.handle(), Self.handle(), Self.handle("f", pns: "fcm")].joined(separator: ",")
             #expect(try await count(#"{"to":{"handles":[\#(handles)]}}"#) == [2, 1])
-            #expect(try await count(#"{"to":{"handles":[\#(handles)]},"platforms":["fcm"]}"#) == [1, 1])
+            #expect(try await count(#"{"to":{"handles":[\#(handles)]},"services":["fcm"]}"#) == [1, 1])
             #expect(try await count(#"{"to":{"registrations":["\#(id)","unknown"]}}"#) == [1, 0])
             #expect(try await count(#"{"to":{"all":true}}"#) == [1, 0])
             #expect(try await api.store.jobs(JobQuery(app: .default, kind: .send)).items.isEmpty)

@@ -81,7 +81,7 @@ import Yams
         for digits in ["12", "34", "56"] {
             _ = try await api.register(handle: String(repeating: digits, count: 32), tags: #"["early-birds"]"#)
         }
-        let send = #"{"to":{"tag":"early-birds"},"title":"Sale","body":"begins","platforms":["apns"]}"#
+        let send = #"{"to":{"tag":"early-birds"},"title":"Sale","body":"begins","services":["apns"]}"#
         let accepted = try await api.call(.post, "/api/sends", as: backend, body: send)
         let job = try #require(accepted.json["id"]?.text.flatMap(JobID.init))
         try await Self.deliver(job, api: api)

@@ -35,7 +35,7 @@ import Testing
 
     @Test(arguments: [
         ("/api/sends", send, "202"), ("/api/sends/batch", send, "200"), ("/api/contents", "picture", "201"),
-        ("/api/registrations/import", #"{"pns":"fcm","handle":"h"}"#, "200"),
+        ("/api/registrations/import", #"{"service":"fcm","handle":"h"}"#, "200"),
         ("/api/notifications?pns=apns&to_tag=bob", #""x""#, "200"),
     ])
     func theBodyIsAskedForOnce(path: String, body: String, status: String) async throws {
@@ -100,8 +100,8 @@ import Testing
             let sent = try await api.call(.post, "/api/sends", body: Self.send)
             let job = try #require(sent.json["href"]?.text)
             for (path, caller, mark) in [
-                ("/api/registrations/export", Harness.As.user("root"), #""pns":"apns""#),
-                ("\(job)/events", .user("alice"), #""hubState":"NoTargetFound""#), ("/healthz", .nobody, "ok"),
+                ("/api/registrations/export", Harness.As.user("root"), #""service":"apns""#),
+                ("\(job)/events", .user("alice"), #""state":"completed""#), ("/healthz", .nobody, "ok"),
             ] {
                 var connection = try await RawConnection.open(port: try #require(api.client.port))
                 defer { connection.close() }

@@ -13,6 +13,8 @@ struct FakeHub: Service {
         case onlyRegisters
         /// Nothing is ever answered.
         case isSilent
+        /// Sends have one device, which no worker sends to.
+        case begins
         /// Sends are abandoned.
         case abandons
         /// Registrations are made, but no event says so.
@@ -109,19 +111,23 @@ struct FakeHub: Service {
         case nil: break
         case .group(let sends, _):
             if self.habit == .abandons { return try await self.abandon(sends.map(\.id), claim) }
-            let fannedOut = sends.map { FanOutSend(sequence: $0.sequence, decision: .batches([], through: $0.through)) }
-            _ = try await self.store.commit(.group(GroupStep(sends: fannedOut)), of: claim)
+            let pages = self.habit == .begins ? [SinglePage(pns: .apns, size: 1, message: 0)] : []
+            let fannedOut = sends.map {
+                FanOutSend(sequence: $0.sequence, decision: .batches(pages, through: $0.through))
+            }
+            _ = try await self.store.commit(.group(GroupStep(sends: fannedOut, messages: pages.count)), of: claim)
             answered = sends.map { Answered(job: $0.id, waiter: $0.waiter) }
         case .campaign(let campaign):
             if self.habit == .abandons { return try await self.abandon([campaign.job.id], claim) }
             var cursors = campaign.cursors
             for index in cursors.indices {
                 cursors[index].isDone = true
+                let page = FanOutPage(page: 0, from: cursors[index].after, to: cursors[index].through, size: 1)
                 let step = PageStep(
                     sequence: campaign.job.sequence,
                     cursors: cursors,
                     pns: cursors[index].pns,
-                    batches: []
+                    batches: self.habit == .begins ? [page] : []
                 )
                 _ = try await self.store.commit(.pages(step), of: claim)
             }

@@ -31,6 +31,7 @@ struct Harness: Sendable {
             var configuration = APIConfiguration()
             configuration.directoryLifetime = .zero
             configuration.classicWait = .seconds(5)
+            configuration.servesPage = true
             // Whatever else the machine has to do.
             configuration.requestTime = .seconds(600)
             return configuration

@@ -51,7 +51,7 @@ import Testing
                 }
                 #expect(text.contains("news") && text.contains("!"))
             }
-            let all = try await Self.send(api, to: #"{"all":true}"#, #","platforms":["fcm"]"#)
+            let all = try await Self.send(api, to: #"{"all":true}"#, #","services":["fcm"]"#)
             #expect(all.json["recipients"]?["kind"]?.text == "all", "\(all.text)")
             #expect(try await Self.addresses(api, all, .apns) == [])
             #expect(try await Self.addresses(api, all, .fcm).map(HubAddress.init) == [.everyone])
@@ -87,8 +87,11 @@ import Testing
                 (#"{"user":"auth0|5f7c"}"#, "", "knows a user by a tag"),
                 (#"{"tags":"news && user('a b')"}"#, "", "knows a user by a tag"),
                 (#"{"registrations":["r"]}"#, "", "ids of registrations"),
-                (#"{"handles":[{"pns":"wns","handle":"https://db5.notify.windows.com/?token=x"}]}"#, "", "apns or fcm"),
-                (#"{"tag":"news"}"#, #","platforms":["wns"]"#, "apns or fcm"),
+                (
+                    #"{"handles":[{"service":"wns","handle":"https://db5.notify.windows.com/?token=x"}]}"#, "",
+                    "apns or fcm"
+                ),
+                (#"{"tag":"news"}"#, #","services":["wns"]"#, "apns or fcm"),
             ] {
                 let answer = try await Self.send(api, to: to, more)
                 #expect(answer.status == 422, "\(answer.text)")
@@ -140,7 +143,7 @@ import Testing
             #expect(job.json["hub"]?["kind"]?.text == "azure", "\(job.text)")
             #expect(
                 job.text.contains(
-                    #"{"pns":"apns","place":1,"state":"taken","notification":"n-1","telemetry":"complete","outcome":"Completed","devices":{"Success":3}}"#
+                    #"{"service":"apns","place":1,"state":"taken","notification":"n-1","telemetry":"complete","outcome":"Completed","devices":{"Success":3}}"#
                 )
             )
         }

@@ -34,7 +34,7 @@ import Testing
             ] {
                 #expect(try await api.call(.get, "/api/jobs?\(query)").json["items"]?.elements.count == 5, "\(query)")
             }
-            for query in ["state=running", "kind=register", "since=2999-01-01T00:00:00Z", "pns=wns"] {
+            for query in ["state=running", "kind=register", "since=2999-01-01T00:00:00Z", "service=wns"] {
                 #expect(
                     try await api.call(.get, "/api/jobs?\(query)").json["items"]?.elements.isEmpty == true,
                     "\(query)"
@@ -49,7 +49,7 @@ import Testing
                 try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"x"}"#).json["id"]?.text
             )
             for (path, member) in [
-                ("/api/jobs?state=done", "state"), ("/api/jobs?kind=x", "kind"), ("/api/jobs?pns=adm", "pns"),
+                ("/api/jobs?state=done", "state"), ("/api/jobs?kind=x", "kind"), ("/api/jobs?service=adm", "service"),
                 ("/api/jobs?user=a%0Ab", "user"), ("/api/jobs?since=yesterday", "since"),
                 ("/api/jobs?limit=0", "limit"),
                 ("/api/jobs?limit=1001", "limit"), ("/api/jobs?limit=x", "limit"), ("/api/jobs?cursor=junk", "cursor"),
@@ -66,7 +66,8 @@ import Testing
                 #expect(answer.wrongMembers == [member], "\(path): \(answer.text)")
             }
             for (path, count) in [
-                ("/api/jobs/\(id)/deliveries", 0), ("/api/jobs/\(id)/deliveries?outcome=retired-service&pns=mpns", 0),
+                ("/api/jobs/\(id)/deliveries", 0),
+                ("/api/jobs/\(id)/deliveries?outcome=retired-service&service=mpns", 0),
             ] {
                 let answer = try await api.call(.get, path)
                 #expect(answer.json["items"]?.elements.count == count)
@@ -110,7 +111,6 @@ import Testing
             priority: .normal,
             work: .send(SendRequest(audience: .tag(try Tag("a", .folded)), content: .message(.init(body: "x")))),
             state: .retrying,
-            hubState: .enqueued,
             result: nil,
             reason: nil,
             accepted: .now,
@@ -146,7 +146,6 @@ import Testing
             priority: .normal,
             work: .send(SendRequest(audience: .tag(try Tag("a", .folded)), content: .message(.init(body: "x")))),
             state: state,
-            hubState: .enqueued,
             result: nil,
             reason: nil,
             accepted: .now,

@@ -52,7 +52,6 @@ import Testing
             priority: .normal,
             work: .send(SendRequest(audience: .tag(try Tag("a", .folded)), content: .message(.init(body: "x")))),
             state: isFinal ? .completed : .retrying,
-            hubState: .enqueued,
             result: nil,
             reason: nil,
             accepted: Timestamp(milliseconds: 0),

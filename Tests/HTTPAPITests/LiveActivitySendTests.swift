@@ -10,7 +10,7 @@ import Testing
     private static let token = String(repeating: "ab", count: 80)
 
     private static func send(_ activity: String, _ others: String = "", to: String? = nil) -> String {
-        let to = to ?? #"{"handles":[{"pns":"apns","handle":"\#(Self.token)"}]}"#
+        let to = to ?? #"{"handles":[{"service":"apns","handle":"\#(Self.token)"}]}"#
         return #"{"to":\#(to),"liveActivity":\#(activity)\#(others)}"#
     }
 
@@ -30,7 +30,7 @@ import Testing
             )
             #expect(answer.status == 200, "\(answer.text)")
             let services = try #require(answer.json["services"]?.elements)
-            #expect(services.compactMap { $0["pns"]?.text } == ["apns"])
+            #expect(services.compactMap { $0["service"]?.text } == ["apns"])
             let headers = services[0]["headers"]
             #expect(headers?["apns-push-type"]?.text == "liveactivity" && headers?["apns-priority"]?.text == "10")
             #expect(headers?["apns-topic"]?.text == "com.example.app.push-type.liveactivity")
@@ -113,7 +113,7 @@ import Testing
                 "liveActivity.inputPushChannel"
             ),
             ("7", "", "liveActivity"), (#"{"event":"end"}"#, #","title":"t""#, "title"),
-            (#"{"event":"end"}"#, #","platforms":["fcm"]"#, "platforms"),
+            (#"{"event":"end"}"#, #","services":["fcm"]"#, "services"),
             (
                 #"{"event":"end","contentState":{"x":"\#(String(repeating: "x", count: 4096))"}}"#, "",
                 "liveActivity.contentState"
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [#"{"user":"bob"}"#, #"{"all":true}"#, #"{"handles":[{"pns":"fcm","handle":"abc"}]}"#])
+    @Test(arguments: [#"{"user":"bob"}"#, #"{"all":true}"#, #"{"handles":[{"service":"fcm","handle":"abc"}]}"#])
     func itGoesToTokensOfActivitiesAlone(to: String) async throws {
         try await Harness.run(NativeSendTests.options) { api async throws in
             let body = Self.send(#"{"event":"end"}"#, to: to)

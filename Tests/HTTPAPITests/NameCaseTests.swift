@@ -150,8 +150,8 @@ import Testing
 
     @Test func importedNamesCompareAsTheAppDeclares() async throws {
         let body = """
-            {"pns":"fcm","handle":"h1","user":"Ann","tags":["USERNAME:ann","From:ANN","Beta","BETA"]}
-            {"pns":"fcm","handle":"h2","tags":["UserName:Ann"]}
+            {"service":"fcm","handle":"h1","user":"Ann","tags":["USERNAME:ann","From:ANN","Beta","BETA"]}
+            {"service":"fcm","handle":"h2","tags":["UserName:Ann"]}
             """
         for (options, created) in [(Harness.Options(), 2.0), (Self.exact, 1)] {
             try await Harness.run(options) { api async throws in

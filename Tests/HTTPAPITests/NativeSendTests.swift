@@ -32,7 +32,7 @@ import Testing
             let native = #""native":{"apns":{"payload":{"aps":{"badge":3}},"headers":{"apns-push-type":"background"}}}"#
             let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: Self.send(native))
             #expect(answer.status == 202, "\(answer.text)")
-            #expect(answer.json["platforms"]?.elements.compactMap(\.text) == ["apns"])
+            #expect(answer.json["services"]?.elements.compactMap(\.text) == ["apns"])
             let form = NativePayload(kind: .background, body: Array(#"{"aps":{"badge":3}}"#.utf8))
             let send = try await Self.request(answer, api)
             #expect(send.content == .native(.init(message: nil, forms: [form])))
@@ -47,7 +47,7 @@ import Testing
             let lines = try await api.call(.post, "/api/sends/batch", as: .user("desk"), body: Self.send(native))
             let id = try #require(JSONReader.read(Array(lines.text.utf8.prefix { $0 != 10 }))["id"]?.text)
             let answer = try await api.call(.get, "/api/jobs/\(id)", as: .user("desk"))
-            #expect(answer.json["platforms"] == nil)
+            #expect(answer.json["services"] == nil)
             let form = NativePayload(kind: .tile, headers: [.init("X-WNS-Tag", "a")], body: Array("<tile/>".utf8))
             let send = try await Self.request(answer, api)
             #expect(send.content == .native(.init(message: .init(title: "t"), forms: [form])))
@@ -75,7 +75,7 @@ import Testing
             (#""native":{"fcm":{"message":{"data":{}},"validate_only":true}}"#, "native.fcm.validate_only"),
             (#""native":{"wns":{"body":"<toast>"}}"#, "native.wns.body"),
             (#""native":{"wns":{"body":7}}"#, "native.wns.body"),
-            (#""native":{"apns":{"payload":{"aps":{}}}},"platforms":["apns","fcm"]"#, "platforms"),
+            (#""native":{"apns":{"payload":{"aps":{}}}},"services":["apns","fcm"]"#, "services"),
             (
                 #""native":{"apns":{"payload":{"aps":{"x":"\#(String(repeating: "x", count: 4096))"}}}}"#,
                 "native.apns.payload"
@@ -101,7 +101,7 @@ import Testing
         try await Harness.run(Self.options) { api async throws in
             let text = String(repeating: "x", count: 4500)
             let body = Self.send(
-                #""body":"\#(text)","platforms":["apns","wns"],"native":{"apns":{"payload":{"aps":{"alert":"short"}}}}"#
+                #""body":"\#(text)","services":["apns","wns"],"native":{"apns":{"payload":{"aps":{"alert":"short"}}}}"#
             )
             #expect(try await api.call(.post, "/api/sends", as: .user("desk"), body: body).status == 202)
         }
@@ -110,12 +110,12 @@ import Testing
     @Test func aPreviewShowsWhatEachServiceWouldGet() async throws {
         try await Harness.run(Self.options) { api async throws in
             let members =
-                #""title":"Sale","body":"begins","ttl":60,"collapse":"c","priority":"high","platforms":["apns","fcm","wns"],"#
+                #""title":"Sale","body":"begins","ttl":60,"collapse":"c","priority":"high","services":["apns","fcm","wns"],"#
                 + #""native":{"wns":{"body":"<badge value=\"1\"/>","headers":{"X-WNS-Type":"wns/badge"}}}"#
             let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: Self.send(members))
             #expect(answer.status == 200, "\(answer.text)")
             let services = try #require(answer.json["services"]?.elements)
-            #expect(services.compactMap { $0["pns"]?.text } == ["apns", "fcm", "wns"])
+            #expect(services.compactMap { $0["service"]?.text } == ["apns", "fcm", "wns"])
             let (apns, fcm, wns) = (services[0], services[1], services[2])
             #expect(apns["headers"]?["apns-topic"]?.text == "com.example.app")
             #expect(apns["headers"]?["apns-collapse-id"]?.text == "c")
@@ -159,16 +159,16 @@ import Testing
     @Test func aPreviewOfASendToHandlesShowsTheirServices() async throws {
         try await Harness.run(Self.options) { api async throws in
             let handles =
-                #"{"to":{"handles":[{"pns":"wns","handle":"https://a.notify.windows.com/x"}]},"body":"b"\#("")"#
+                #"{"to":{"handles":[{"service":"wns","handle":"https://a.notify.windows.com/x"}]},"body":"b"\#("")"#
             let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: handles + "}")
             let services = try #require(answer.json["services"]?.elements, "\(answer.text)")
-            #expect(services.compactMap { $0["pns"]?.text } == ["wns"])
+            #expect(services.compactMap { $0["service"]?.text } == ["wns"])
             #expect(services.first?["errors"]?.elements.isEmpty == false)
             let none = try await api.call(
                 .post,
                 "/api/sends/preview",
                 as: .user("desk"),
-                body: handles + #","platforms":["apns"]}"#
+                body: handles + #","services":["apns"]}"#
             )
             #expect(none.json["services"]?.elements.isEmpty == true, "\(none.text)")
         }
@@ -177,7 +177,7 @@ import Testing
     @Test(
         arguments: [
             (#""body":"b","dry_run":true"#, "dry_run", "did you mean dryRun?"),
-            (#""body":"b","platform":["apns"]"#, "platform", "did you mean platforms?"),
+            (#""body":"b","platform":["apns"]"#, "platform", "did you mean services?"),
             (#""message":"b""#, "message", "did you mean body?"),
             (#""body":"b","colour":1"#, "colour", "known are actions, apns, at, "),
             (#""native":{"aps":{"badge":1}}"#, "native.aps", "put it under native.apns.payload"),
@@ -199,14 +199,14 @@ import Testing
             let body = #"{"to":{"handles":[{"platform":"fcm","handle":"a"}]},"body":"b"}"#
             let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
             #expect(answer.wrongMembers == ["to.handles[0].platform"])
-            #expect(answer.text.contains("did you mean pns?"))
+            #expect(answer.text.contains("did you mean service?"))
         }
     }
 
     @Test func aPreviewOfALaterSendHasItsWholeTimeToLive() async throws {
         try await Harness.run(Self.options) { api async throws in
             let start = Timestamp(milliseconds: Timestamp.now.advanced(by: .seconds(7200)).seconds * 1000)
-            let members = #""body":"b","ttl":60,"at":"\#(start.iso8601)","platforms":["apns","fcm","wns"]"#
+            let members = #""body":"b","ttl":60,"at":"\#(start.iso8601)","services":["apns","fcm","wns"]"#
             let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: Self.send(members))
             let services = try #require(answer.json["services"]?.elements, "\(answer.text)")
             #expect(services[0]["headers"]?["apns-expiration"]?.text == "\(start.seconds + 60)")
@@ -288,7 +288,7 @@ import Testing
             )
             #expect(wns.json["total"]?.number == 0, "\(wns.text)")
             // Also where it does not matter what it says.
-            for rest in [#"[]}"#, #"[],"platforms":["fcm"]}"#, #"[],"body":"x"}"#] {
+            for rest in [#"[]}"#, #"[],"services":["fcm"]}"#, #"[],"body":"x"}"#] {
                 let answer = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: to + rest)
                 #expect(answer.status == 400, "\(rest): \(answer.text)")
             }

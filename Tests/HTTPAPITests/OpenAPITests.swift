@@ -97,8 +97,6 @@ import Yams
         let parameters = node["components"]?["parameters"]
         let queues = parameters?["Queue"]?["schema"]?["enum"]?.sequence?.compactMap(\.string)
         #expect(queues == WorkQueue.allCases.map(\.description))
-        let names = parameters?["PNS"]?["schema"]?["enum"]?.sequence?.compactMap(\.string)
-        #expect(names == PushService.allCases.flatMap(\.names))
     }
 
     @Test func everyServiceInUseHasAFormInNative() throws {

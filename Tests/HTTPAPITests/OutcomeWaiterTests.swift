@@ -22,14 +22,16 @@ import Testing
                 return state.failures < 0
             }
             guard isReadable else { throw InvalidValue("the store cannot be read") }
-            return try ids.map { try OutcomeWaiterTests.job($0, hubState: self.hubState(of: $0)) }
+            return try ids.map { try OutcomeWaiterTests.job($0, self.state(of: $0)) }
         }
 
-        /// Even jobs are answered.
-        private func hubState(of id: JobID) -> Job.HubState? { id.low.isMultiple(of: 2) ? .completed : nil }
+        /// Even jobs are over, and of the others every third is begun.
+        private func state(of id: JobID) -> Job.State {
+            id.low.isMultiple(of: 2) ? .completed : id.low.isMultiple(of: 3) ? .running : .queued
+        }
     }
 
-    private static func job(_ id: JobID, hubState: Job.HubState?) throws -> Job {
+    private static func job(_ id: JobID, _ state: Job.State) throws -> Job {
         try Job(
             id: id,
             sequence: 1,
@@ -38,8 +40,7 @@ import Testing
             key: nil,
             priority: .normal,
             work: .send(SendRequest(audience: .tag(Tag("a", .folded)), content: .message(Content.Message(body: "x")))),
-            state: .running,
-            hubState: hubState,
+            state: state,
             result: nil,
             reason: nil,
             accepted: .now,
@@ -76,10 +77,10 @@ import Testing
         let broker = InMemoryBroker()
         broker.setUnavailable(true)
         try await Self.with(answers, tick: .milliseconds(20), broker: broker) { waiter in
-            let tickets = (0..<300).map { waiter.enter(Self.id($0)) }
-            let twice = waiter.enter(Self.id(0))
+            let tickets = (0..<300).map { waiter.enter(Self.id($0), for: .outcome) }
+            let twice = waiter.enter(Self.id(0), for: .outcome)
             for ticket in tickets + [twice] where ticket.job.low.isMultiple(of: 2) {
-                let job = await ticket.answers.first { _ in true }
+                let job = await ticket.jobs.first { _ in true }
                 #expect(job?.id == ticket.job)
             }
             for ticket in tickets + [twice] { waiter.leave(ticket) }
@@ -96,10 +97,10 @@ import Testing
         let broker = InMemoryBroker()
         try await Self.with(answers, tick: .seconds(600), broker: broker) { waiter in
             while (try? await broker.depth(of: waiter.routingKey).consumers) != 1 { await Task.yield() }
-            let ticket = waiter.enter(Self.id(2))
+            let ticket = waiter.enter(Self.id(2), for: .outcome)
             let event = OutgoingMessage(eventFor: ticket.job, waiter: waiter.routingKey)
             #expect(await broker.publish([event], deadline: .seconds(10)) == [.published])
-            #expect(await ticket.answers.first { _ in true }?.id == ticket.job)
+            #expect(await ticket.jobs.first { _ in true }?.id == ticket.job)
             waiter.leave(ticket)
         }
         #expect(answers.looks.allSatisfy { $0 == [Self.id(2)] })
@@ -124,18 +125,33 @@ import Testing
 
     @Test func waitersPollWhileTheQueueIsNotDeclared() async throws {
         try await Self.with(Answers(), tick: .milliseconds(20), broker: SlowToDeclare()) { waiter in
-            let ticket = waiter.enter(Self.id(2))
-            #expect(await ticket.answers.first { _ in true }?.id == ticket.job)
+            let ticket = waiter.enter(Self.id(2), for: .outcome)
+            #expect(await ticket.jobs.first { _ in true }?.id == ticket.job)
             waiter.leave(ticket)
+        }
+    }
+
+    @Test func eachIsToldOfWhatItWaitsFor() async throws {
+        let ids = (0..<6).map { Self.id($0) }
+        let begun = try #require(ids.first { !$0.low.isMultiple(of: 2) && $0.low.isMultiple(of: 3) })
+        try await Self.with(Answers(), tick: .milliseconds(5)) { waiter in
+            let outcome = waiter.enter(begun, for: .outcome)
+            for _ in 0..<3 {
+                let answer = waiter.enter(begun, for: .answer)
+                #expect(await answer.jobs.first { _ in true }?.state == .running)
+                waiter.leave(answer)
+            }
+            waiter.leave(outcome)
+            #expect(await outcome.jobs.first { _ in true } == nil)
         }
     }
 
     @Test func aJobIsNotReadAfterItsWaiterLeft() async throws {
         let answers = Answers()
         try await Self.with(answers, tick: .milliseconds(5)) { waiter in
-            waiter.leave(waiter.enter(Self.id(4)))
-            let ticket = waiter.enter(Self.id(6))
-            #expect(await ticket.answers.first { _ in true }?.id == ticket.job)
+            waiter.leave(waiter.enter(Self.id(4), for: .outcome))
+            let ticket = waiter.enter(Self.id(6), for: .outcome)
+            #expect(await ticket.jobs.first { _ in true }?.id == ticket.job)
         }
         #expect(!answers.looks.contains { $0.contains(Self.id(4)) })
     }

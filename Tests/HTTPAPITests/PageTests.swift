@@ -134,9 +134,9 @@ import Testing
         }
     }
 
-    @Test func aLineTurnsItOff() async throws {
+    @Test func itIsOffUnlessItIsConfigured() async throws {
         var options = Harness.Options()
-        options.configuration.servesPage = false
+        options.configuration.servesPage = APIConfiguration().servesPage
         try await Harness.run(options) { api async throws in
             for path in ["/app", "/app/", "/app/app.js", "/app/config.json", "/app/other/", "/app/other/config.json"] {
                 #expect(try await api.call(.get, path, as: .nobody).status == 404, "\(path)")

@@ -120,7 +120,7 @@ import WorkCost
         DearInput("a send, many handles", isTaken: false) {
             DearInput.fill(
                 $0,
-                "{\"pns\":\"apns\",\"handle\":\"é\"},",
+                "{\"service\":\"apns\",\"handle\":\"é\"},",
                 between: "{\"body\":\"b\",\"to\":{\"handles\":[",
                 and: "0]}}"
             )
@@ -149,7 +149,9 @@ import WorkCost
             }
         },
         DearInput("a line of an import, many tags", isTaken: false) {
-            DearInput.number($0, between: "{\"pns\":\"apns\",\"handle\":\"aa\",\"tags\":[", and: "]}") { "\"t\($0)\"" }
+            DearInput.number($0, between: "{\"service\":\"apns\",\"handle\":\"aa\",\"tags\":[", and: "]}") {
+                "\"t\($0)\""
+            }
         } read: { bytes in
             _ = try ImportLine(spec: AppSpec(), now: .now).registration(bytes)
         },
@@ -158,7 +160,7 @@ import WorkCost
                 min($0, 14_000),
                 ".(a,1)+",
                 between:
-                    "{\"pns\":\"apns\",\"handle\":\"\(String(repeating: "ab", count: 32))\",\"template\":{\"body\":\"{\\\"aps\\\":{\\\"alert\\\":\\\"{",
+                    "{\"service\":\"apns\",\"handle\":\"\(String(repeating: "ab", count: 32))\",\"template\":{\"body\":\"{\\\"aps\\\":{\\\"alert\\\":\\\"{",
                 and: "'x'}\\\"}}\"}}"
             )
         } read: { bytes in

@@ -164,7 +164,7 @@ import Testing
             #expect(try await Self.send(others, api).audience.expression?.description == "username:bob")
             // Nor can anybody claim one.
             for tag in ["from:x||vip", "username:x||vip", "user('x||vip')"] {
-                let body = #"{"pns":"fcm","handle":"h","tags":["\#(tag)"]}"#
+                let body = #"{"service":"fcm","handle":"h","tags":["\#(tag)"]}"#
                 #expect(
                     try await api.call(.put, "/api/registrations/r", as: sender, body: body).wrongMembers == ["tags[0]"]
                 )
@@ -173,7 +173,7 @@ import Testing
                 .put,
                 "/api/registrations/r",
                 as: sender,
-                body: #"{"pns":"fcm","handle":"h","tags":["t"]}"#
+                body: #"{"service":"fcm","handle":"h","tags":["t"]}"#
             )
             #expect(own.json["user"]?.text == "x||vip", "\(own.text)")
             #expect(own.json["tags"]?.elements.compactMap(\.text) == ["t"])
@@ -196,12 +196,12 @@ import Testing
                 for answer in [
                     try await api.call(.put, "/api/register/r", as: user, body: classic),
                     try await api.call(.post, "/api/register", as: user),
-                    try await api.call(.post, "/api/registrations", as: user, body: #"{"pns":"fcm","handle":"h"}"#),
+                    try await api.call(.post, "/api/registrations", as: user, body: #"{"service":"fcm","handle":"h"}"#),
                     try await api.call(
                         .put,
                         "/api/registrations/r",
                         as: .user("root"),
-                        body: #"{"pns":"fcm","handle":"h","user":\#(quoted)}"#
+                        body: #"{"service":"fcm","handle":"h","user":\#(quoted)}"#
                     ),
                     try await api.call(.post, "/api/sends", as: key, body: #"{"to":{"user":\#(quoted)},"body":"x"}"#),
                     try await api.call(
@@ -275,7 +275,7 @@ import Testing
             func tags(_ count: Int, _ begin: String = "t") -> String {
                 JSONValue.strings((0..<count).map { "\(begin)\($0)" }).compactText
             }
-            func body(_ count: Int) -> String { #"{"pns":"fcm","handle":"h","tags":\#(tags(count))}"# }
+            func body(_ count: Int) -> String { #"{"service":"fcm","handle":"h","tags":\#(tags(count))}"# }
             let path = "/api/registrations/r"
             let put = try await api.call(.put, path, body: body(most))
             #expect(put.json["tags"]?.elements.count == most + 1, "\(put.text.prefix(300))")

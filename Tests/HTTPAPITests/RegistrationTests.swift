@@ -11,7 +11,7 @@ import Testing
 
     private static func body(_ handle: String, user: String? = nil, tags: String = "[]") -> String {
         let user = user.map { #","user":"\#($0)""# } ?? ""
-        return #"{"pns":"fcm","handle":"\#(handle)"\#(user),"tags":\#(tags)}"#
+        return #"{"service":"fcm","handle":"\#(handle)"\#(user),"tags":\#(tags)}"#
     }
 
     private static func tags(_ answer: Harness.Answer) throws -> [String?] {
@@ -38,7 +38,7 @@ import Testing
             )
             #expect(patched.status == 200, "\(patched.text)")
             #expect(try Self.tags(patched) == ["beta", "username:nina", "vip:gold"])
-            for query in ["user=nina", "tag=beta", "handle=token:1", "pns=fcm&handle=token:1&user=nina"] {
+            for query in ["user=nina", "tag=beta", "handle=token:1", "service=fcm&handle=token:1&user=nina"] {
                 let list = try await api.call(.get, "\(Self.path)?\(query)", as: backend)
                 #expect(list.json["items"]?.elements.count == 1, "\(query): \(list.text)")
             }
@@ -126,12 +126,12 @@ import Testing
         try await Harness.run { api async throws in
             let backend = try await api.key(.sender)
             let faults: [(HTTPRequest.Method, String, String)] = [
-                (.put, #"{}"#, "pns"), (.put, #"{"pns":"x","handle":"a"}"#, "pns"),
-                (.put, #"{"pns":"apns","handle":"xyz"}"#, "handle"),
-                (.put, #"{"pns":"fcm","handle":"a","user":"a\nb"}"#, "user"),
-                (.put, #"{"pns":"fcm","handle":"a","tags":["a b"]}"#, "tags[0]"),
-                (.put, #"{"pns":"fcm","handle":"a","user":"ann","tags":["from:bob"]}"#, "tags[0]"),
-                (.put, #"{"pns":"fcm","handle":"a","id":"b"}"#, "id"),
+                (.put, #"{}"#, "service"), (.put, #"{"service":"x","handle":"a"}"#, "service"),
+                (.put, #"{"service":"apns","handle":"xyz"}"#, "handle"),
+                (.put, #"{"service":"fcm","handle":"a","user":"a\nb"}"#, "user"),
+                (.put, #"{"service":"fcm","handle":"a","tags":["a b"]}"#, "tags[0]"),
+                (.put, #"{"service":"fcm","handle":"a","user":"ann","tags":["from:bob"]}"#, "tags[0]"),
+                (.put, #"{"service":"fcm","handle":"a","id":"b"}"#, "id"),
                 (.patch, #"{}"#, "tags"), (.patch, #"{"tags":{}}"#, "tags"),
                 (.patch, #"{"tags":{"set":[]}}"#, "tags.set"),
                 (.patch, #"{"tags":{"add":["username:bob"]}}"#, "tags.add"),

@@ -169,7 +169,7 @@ import Testing
             #expect(all.json["items"]?.elements.count == 2)
             let tagged = try await api.call(
                 .get,
-                "/api/registrations?tag=news&pns=gcm&state=live&limit=1",
+                "/api/registrations?tag=news&service=fcm&state=live&limit=1",
                 as: .user("root")
             )
             #expect(tagged.json["items"]?.elements.compactMap { $0["user"]?.text } == ["bob"])

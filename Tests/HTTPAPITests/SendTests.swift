@@ -30,7 +30,8 @@ import Testing
             let body = #"{"to":{"user":"bob"},"body":"b","ttl":60,"at":"\#(start)"}"#
             let headers = ["Prefer": "wait=30", "Idempotency-Key": "k"]
             let answer = try await api.call(.post, "/api/sends", body: body, headers: headers)
-            #expect(answer.status == 202)
+            // Nothing comes of it before its start, so it is not waited for.
+            #expect(answer.status == 202 && answer.headers[.preferenceApplied] == nil)
             #expect(answer.json["state"]?.text == "scheduled")
             #expect(answer.json["at"]?.text == start)
             #expect(answer.json["due"]?.text == start)
@@ -80,13 +81,13 @@ import Testing
         }
     }
 
-    @Test func aWaitingRequestGetsTheHubsAnswer() async throws {
+    @Test func aWaitingRequestGetsTheOutcome() async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/sends", body: Self.valid, headers: ["Prefer": "wait=5"])
             #expect(answer.status == 200)
             #expect(answer.headers[.preferenceApplied] == "wait=5")
-            #expect(answer.json["hubState"]?.text == "NoTargetFound")
-            #expect(answer.json["state"]?.text == "completed")
+            #expect(answer.json["state"]?.text == "completed" && answer.json["hubState"] == nil)
+            #expect(answer.json["totals"]?["targets"]?.number == 0)
             #expect(answer.json["progress"]?.number == 1)
         }
     }
@@ -122,6 +123,7 @@ import Testing
         (#"{"to":{"tags":[]},"body":"x"}"#, "to.tags"),
         (#"{"to":{"tags":["a",1]},"body":"x"}"#, "to.tags[1]"),
         (#"{"to":{"tags":["a","("]},"body":"x"}"#, "to.tags[1]"),
+        (#"{"to":{"tags":["a || b"]},"body":"x"}"#, "to.tags[0]"),
         (#"{"to":{"tags":"a &&"},"body":"x"}"#, "to.tags"),
         (#"{"to":{"tags":""},"body":"x"}"#, "to.tags"),
         (#"{"to":{"tags":7},"body":"x"}"#, "to.tags"),
@@ -134,9 +136,9 @@ import Testing
         (#"{"to":{"user":"bob"},"body":"x","data":{"a":1}}"#, "data.a"),
         (#"{"to":{"user":"bob"},"body":"x","data":{"aps":"1"}}"#, "data.aps"),
         (#"{"to":{"user":"bob"},"body":"x","data":{"google.x":"1"}}"#, "data.google.x"),
-        (#"{"to":{"user":"bob"},"body":"x","platforms":"apns"}"#, "platforms"),
-        (#"{"to":{"user":"bob"},"body":"x","platforms":["adm"]}"#, "platforms[0]"),
-        (#"{"to":{"user":"bob"},"body":"x","platforms":[]}"#, "platforms"),
+        (#"{"to":{"user":"bob"},"body":"x","services":"apns"}"#, "services"),
+        (#"{"to":{"user":"bob"},"body":"x","services":["adm"]}"#, "services[0]"),
+        (#"{"to":{"user":"bob"},"body":"x","services":[]}"#, "services"),
         (#"{"to":{"user":"bob"},"body":"x","priority":"urgent"}"#, "priority"),
         (#"{"to":{"user":"bob"},"body":"x","ttl":-1}"#, "ttl"),
         (#"{"to":{"user":"bob"},"body":"x","ttl":1.5}"#, "ttl"),
@@ -186,6 +188,30 @@ import Testing
         }
     }
 
+    /// Of a list one tag is enough, however many there are; a text is an expression.
+    @Test(arguments: [(0, 400), (21, 202), (20_000, 202), (20_001, 400)])
+    func aListHasOneTo20000Tags(count: Int, status: Int) async throws {
+        var options = Harness.Options()
+        options.hub = .isSilent
+        try await Harness.run(options) { api async throws in
+            let names = (0..<count).map { "t\($0)" }
+            let list = names.map { "\"\($0)\"" }.joined(separator: ",")
+            let body = #"{"to":{"tags":[\#(list)]},"body":"x"}"#
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
+            #expect(answer.status == status, "\(answer.text.prefix(300))")
+            let counted = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: body)
+            #expect(counted.status == (status == 202 ? 200 : status))
+            guard status == 202 else {
+                #expect(answer.wrongMembers == ["to.tags"] && answer.text.contains("must have 1 to 20000 tags"))
+                return
+            }
+            #expect(answer.json["to"]?.elements.compactMap(\.text) == Array(names.prefix(100)))
+            #expect(answer.json["toCount"]?.number == (count > 100 ? Double(count) : nil))
+            let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
+            #expect(try await api.request(of: id).audience.alternatives?.map(\.name) == names)
+        }
+    }
+
     @Test func anErrorInAnExpressionHasItsColumn() async throws {
         try await Harness.run { api async throws in
             for path in ["/api/sends", "/api/sends/count"] {
@@ -230,7 +256,7 @@ import Testing
             #expect(answer.json["counts"]?["fcm"]?.number == 33)
             #expect(answer.json["counts"]?["wns"]?.number == 0)
             #expect(answer.json["isComplete"] == .bool(true))
-            let rest = #"{"to":{"tags":"!third && !username:bob"},"platforms":["apns"]}"#
+            let rest = #"{"to":{"tags":"!third && !username:bob"},"services":["apns"]}"#
             let others = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: rest)
             #expect(others.json["total"]?.number == 131)
             #expect(others.json["counts"]?["fcm"] == nil)
@@ -273,7 +299,7 @@ import Testing
             let text = String(repeating: "x", count: 4500)
             let fits = try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"\#(text)"}"#)
             #expect(fits.status == 202)
-            let apns = #"{"to":{"user":"bob"},"body":"\#(text)","platforms":["apns"]}"#
+            let apns = #"{"to":{"user":"bob"},"body":"\#(text)","services":["apns"]}"#
             let large = try await api.call(.post, "/api/sends", body: apns)
             #expect(large.status == 400)
             #expect(large.wrongMembers == ["body"])

@@ -26,7 +26,7 @@ import Testing
     @Test func aBackendRemovesAUserAndTheJobSaysWhenItIsDone() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.sender)
-            let body = #"{"pns":"apns","handle":"\#(String(repeating: "ab", count: 32))","user":"eve"}"#
+            let body = #"{"service":"apns","handle":"\#(String(repeating: "ab", count: 32))","user":"eve"}"#
             #expect(try await api.call(.put, "/api/registrations/phone", as: key, body: body).status == 200)
             let answer = try await api.call(.delete, "/api/users/EVE", as: key)
             #expect(answer.status == 202)

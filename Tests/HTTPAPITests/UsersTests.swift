@@ -119,7 +119,7 @@ import Testing
             #expect(answer.json["total"]?.number == 300)
             #expect(answer.json["counts"]?["fcm"]?.number == 100)
             #expect(answer.json["isComplete"] == .bool(true))
-            let apns = Self.body(names, #","platforms":["apns"]"#)
+            let apns = Self.body(names, #","services":["apns"]"#)
             #expect(try await api.call(.post, "/api/sends/count", body: apns).json["total"]?.number == 200)
         }
     }

@@ -61,7 +61,7 @@ import Yams
                 .post,
                 "/api/sends",
                 as: .user("desk"),
-                body: Self.send(members + #","platforms":["wns"]"#)
+                body: Self.send(members + #","services":["wns"]"#)
             )
             #expect(answer.status == 202, "\(answer.text)")
             let warnings = answer.json["warnings"]?.elements.compactMap { $0["member"]?.text } ?? []
@@ -70,7 +70,7 @@ import Yams
                 .post,
                 "/api/sends",
                 as: .user("desk"),
-                body: Self.send(members + #","platforms":["wns","apns"]"#)
+                body: Self.send(members + #","services":["wns","apns"]"#)
             )
             let ofOneService = names.filter { $0.hasPrefix("wns.") }
             #expect(all.json["warnings"]?.elements.compactMap { $0["member"]?.text } ?? [] == ofOneService)
@@ -78,17 +78,17 @@ import Yams
     }
 
     @Test(arguments: [
-        (#""wns":{"badge":7}"#, ["wns"]), (#""wns":{"raw":"x"},"platforms":["wns"]"#, ["wns"]),
+        (#""wns":{"badge":7}"#, ["wns"]), (#""wns":{"raw":"x"},"services":["wns"]"#, ["wns"]),
         (#""wns":{"raw":"x"},"native":{"apns":{"payload":{"aps":{}}}}"#, ["apns", "wns"]),
     ])
     func whatStandsForAMessageGoesToItsServiceAlone(_ members: String, _ services: [String]) async throws {
         try await Harness.run(NativeSendTests.options) { api async throws in
             let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: Self.send(members))
             #expect(answer.status == 202 && answer.json["warnings"] == nil, "\(answer.text)")
-            #expect(answer.json["platforms"]?.elements.compactMap(\.text) == services, "\(answer.text)")
+            #expect(answer.json["services"]?.elements.compactMap(\.text) == services, "\(answer.text)")
             let body = try StrictMembers(JSONReader.read(Array(Self.send(members).utf8)), known: SendBody.members)
-            let named = try SendTarget(body, NativeSendTests.options.spec).platforms
-            #expect(try SendContent.platforms(body, named: named).map(\.rawValue) == services)
+            let named = try SendTarget(body, NativeSendTests.options.spec).services
+            #expect(try SendContent.services(body, named: named).map(\.rawValue) == services)
         }
     }
 
@@ -99,8 +99,8 @@ import Yams
             (#""title":"t","wns":{"raw":"x","badge":1}"#, "wns.raw"),
             (#""title":"t","web":{"renotify":true}"#, "web.renotify"),
             (#""title":"t","link":"https://a/","data":{"link":"x"}"#, "data.link"),
-            (#""titleLocKey":"t","platforms":["web"]"#, "body"), (#""wns":{"tile":true}"#, "body"),
-            (#""wns":{"raw":"x"},"platforms":["wns","apns"]"#, "platforms"), (#""wns":{"badge":null}"#, "body"),
+            (#""titleLocKey":"t","services":["web"]"#, "body"), (#""wns":{"tile":true}"#, "body"),
+            (#""wns":{"raw":"x"},"services":["wns","apns"]"#, "services"), (#""wns":{"badge":null}"#, "body"),
             (#""title":"t","wns":{"sound":"ding.caf"}"#, "wns.sound"),
             (#""native":{"apns":{"payload":{"aps":{}}}},"sound":"x""#, "sound"),
             (#""title":"t","apns":{"payload":{}}"#, "apns.payload"),
@@ -120,7 +120,7 @@ import Yams
     ])
     func handlesAreCheckedForTheirOwnServices(_ members: String, _ name: String) async throws {
         @Sendable func send(_ pns: String, _ handle: String) -> String {
-            #"{"to":{"handles":[{"pns":"\#(pns)","handle":"\#(handle)"}]},\#(members)}"#
+            #"{"to":{"handles":[{"service":"\#(pns)","handle":"\#(handle)"}]},\#(members)}"#
         }
         try await Harness.run(NativeSendTests.options) { api async throws in
             for path in ["/api/sends", "/api/sends/batch"] {

@@ -56,7 +56,6 @@ struct AppHubTests {
             priority: .normal,
             work: .register(request),
             state: .running,
-            hubState: nil,
             result: nil,
             reason: nil,
             accepted: .now,

@@ -62,7 +62,7 @@ import Testing
         #expect(steps > 5)
         let done = try #require(try await store.job(new.id, app: .default))
         #expect(done.state == .completed)
-        #expect(done.hubState == (targets == 0 ? .noTargetFound : .completed))
+        #expect(done.isWithoutTargets == (targets == 0))
         #expect((done.counts[.apns]?.targets ?? 0) == targets)
         #expect((done.counts[.apns]?.failed[.misconfigured] ?? 0) == targets)
     }

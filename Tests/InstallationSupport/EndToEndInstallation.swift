@@ -47,7 +47,6 @@ package actor EndToEndInstallation {
         package let id: String
         package let state: String
         package let isFinal: Bool
-        package let hubState: String?
         package let due: String?
         package let reason: String?
         package let totals: Counts

@@ -10,7 +10,7 @@ extension EndToEndTests {
         try await self.installation.importRegistrations(
             // Of many users: what the tokens of one say is nobody else's matter.
             handles.enumerated().map {
-                #"{"pns":"\#(pns)","handle":"\#($1)","user":"user\#($0 % 300)","tags":["\#(tag)"]}"#
+                #"{"service":"\#(pns)","handle":"\#($1)","user":"user\#($0 % 300)","tags":["\#(tag)"]}"#
             }
         )
     }

@@ -11,7 +11,7 @@ extension EndToEndTests {
     /// Registers the devices of a campaign at FCM, which takes 100 requests a connection at a time.
     private func registerCampaign(_ tag: String) async throws {
         let lines = (0..<Self.devices).map { number in
-            #"{"pns":"fcm","handle":"\#(number):\#(tag)","user":"alice","tags":["\#(tag)"]}"#
+            #"{"service":"fcm","handle":"\#(number):\#(tag)","user":"alice","tags":["\#(tag)"]}"#
         }
         try await self.installation.importRegistrations(lines)
     }

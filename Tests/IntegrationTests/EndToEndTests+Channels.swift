@@ -131,7 +131,7 @@ extension EndToEndTests {
     @Test func anInstallationIsRegisteredSentToAndPruned() async throws {
         let installation = try self.installation
         let handle = "fid:cAbCdEfGhIjKlMnOpQr_-0"
-        try await installation.importRegistrations([#"{"pns":"fcm","handle":"\#(handle)","user":"installed"}"#])
+        try await installation.importRegistrations([#"{"service":"fcm","handle":"\#(handle)","user":"installed"}"#])
         @Sendable func send() async throws -> EndToEndInstallation.JobAnswer {
             try await installation.finished(try await self.send(#"{"to":{"user":"installed"},"body":"hello"}"#))
         }

@@ -32,7 +32,8 @@ extension EndToEndTests {
         let lines = (0..<count).map { number in
             let handle = Self.handle(number, pns, tag: tag)
             let credential = number.isMultiple(of: 2) ? "" : #","credential":"watch""#
-            return #"{"pns":"\#(pns)","handle":"\#(handle)","user":"user\#(number)","tags":["\#(tag)"]\#(credential)}"#
+            return
+                #"{"service":"\#(pns)","handle":"\#(handle)","user":"user\#(number)","tags":["\#(tag)"]\#(credential)}"#
         }
         try await self.installation.importRegistrations(lines)
     }
@@ -71,10 +72,10 @@ extension EndToEndTests {
 
             // A small send, and one to handles.
             let user = try await self.send(
-                #"{"to": {"users": ["user1", "user2"]}, "platforms": ["\#(pns)"], "body": "b"}"#
+                #"{"to": {"users": ["user1", "user2"]}, "services": ["\#(pns)"], "body": "b"}"#
             )
             #expect(try await installation.finished(user).totals.failed.isEmpty)
-            let listed = #"{"pns":"\#(pns)","handle":"\#(handles[1])","credential":"watch"}"#
+            let listed = #"{"service":"\#(pns)","handle":"\#(handles[1])","credential":"watch"}"#
             let direct = try await self.send(#"{"to": {"handles": [\#(listed)]}, "body": "b"}"#)
             #expect(try await installation.finished(direct).totals.accepted == 1)
             #expect(Self.accepted(watch, service).filter { $0 == handles[1] }.count >= 3)
@@ -94,7 +95,7 @@ extension EndToEndTests {
             }
             // Sends to phones pass, however many there are.
             for number in 0..<5 {
-                let phone = #"{"pns":"apns","handle":"\#(Self.handle(0, "apns", tag: tag))"}"#
+                let phone = #"{"service":"apns","handle":"\#(Self.handle(0, "apns", tag: tag))"}"#
                 let other = try await self.send(#"{"to": {"handles": [\#(phone)]}, "body": "b \#(number)"}"#)
                 #expect(try await installation.finished(other).totals.accepted == 1)
             }
@@ -113,7 +114,7 @@ extension EndToEndTests {
         try await self.withWatch { _ in
             try await self.importDevices("fcm", devices, tag: tag)
             try await self.apply(try installation.simulator.appSpec)
-            let line = #"{"pns":"fcm","handle":"late:\#(tag)","credential":"watch"}"#
+            let line = #"{"service":"fcm","handle":"late:\#(tag)","credential":"watch"}"#
             let refused = try await installation.asBackend("PUT", "/api/registrations/late", body: line)
             #expect(refused.status == 400)
             let id = try await self.send(#"{"to": {"tag": "\#(tag)"}, "body": "to all"}"#)

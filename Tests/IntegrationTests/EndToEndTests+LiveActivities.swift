@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEndTests {
     private static func activity(_ event: String, _ members: String, to token: String) -> String {
-        #"{"to":{"handles":[{"pns":"apns","handle":"\#(token)"}]},"liveActivity":{"event":"\#(event)"\#(members)}}"#
+        #"{"to":{"handles":[{"service":"apns","handle":"\#(token)"}]},"liveActivity":{"event":"\#(event)"\#(members)}}"#
     }
 
     /// Started by one token, changed and ended by the activity's own, which is dead after that.

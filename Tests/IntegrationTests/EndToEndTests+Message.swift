@@ -28,7 +28,7 @@ extension EndToEndTests {
         }
         try await installation.importRegistrations(
             zip(sends, devices).flatMap { user, handles in
-                handles.map { #"{"pns":"\#($0.key.rawValue)","handle":"\#($0.value)","user":"\#(user)"}"# }
+                handles.map { #"{"service":"\#($0.key.rawValue)","handle":"\#($0.value)","user":"\#(user)"}"# }
             }
         )
         return devices
@@ -169,7 +169,7 @@ extension EndToEndTests {
         }
         guard case .array(let services)? = member(try JSONReader.read(Array(body)), "services") else { return [:] }
         return try services.reduce(into: [:]) { previews, service in
-            guard case .string(let name)? = member(service, "pns"), let pns = PushService(rawValue: name),
+            guard case .string(let name)? = member(service, "service"), let pns = PushService(rawValue: name),
                 case .object(let headers)? = member(service, "headers"), let payload = member(service, "payload")
             else { return }
             #expect(member(service, "errors") == nil)

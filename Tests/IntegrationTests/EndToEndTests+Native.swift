@@ -13,7 +13,7 @@ extension EndToEndTests {
             uniqueKeysWithValues: Simulator.services.map { ($0, try installation.simulator.device(user, of: $0)) }
         )
         try await installation.importRegistrations(
-            handles.map { #"{"pns":"\#($0.key.rawValue)","handle":"\#($0.value)","user":"\#(user)"}"# }
+            handles.map { #"{"service":"\#($0.key.rawValue)","handle":"\#($0.value)","user":"\#(user)"}"# }
         )
         return handles
     }

@@ -83,12 +83,12 @@ import FoundationXML
         let user = "every-\(pns.rawValue)"
         let handle = try installation.simulator.device(user, of: pns)
         try await installation.importRegistrations([
-            #"{"pns":"\#(pns.rawValue)","handle":"\#(handle)","user":"\#(user)"}"#
+            #"{"service":"\#(pns.rawValue)","handle":"\#(handle)","user":"\#(user)"}"#
         ])
         let send = #"{"to":{"user":"\#(user)"},"title":"Sale","body":"begins","data":{"order":"4711"}}"#
         struct Preview: Decodable {
             struct Service: Decodable {
-                let pns: String
+                let service: String
                 let headers: [String: String]
                 let size: Int
                 let errors: [[String: String]]?
@@ -96,7 +96,7 @@ import FoundationXML
             let services: [Service]
         }
         let answer = try await installation.asBackend("POST", "/api/sends/preview", body: send)
-        let preview = try #require(answer.decoded(Preview.self).services.first { $0.pns == pns.rawValue })
+        let preview = try #require(answer.decoded(Preview.self).services.first { $0.service == pns.rawValue })
         #expect(preview.errors == nil && preview.size > 0)
 
         let job = try await installation.finished(try await self.send(send))
@@ -145,7 +145,7 @@ import FoundationXML
             let job = try await installation.finished(
                 try await self.send(#"{"to": {"tag": "dying"}, "body": "two"}"#)
             )
-            return job.hubState == "NoTargetFound" && job.totals.targets == 0
+            return job.state == "completed" && job.totals.targets == 0
         }
     }
 

@@ -97,7 +97,7 @@ import FoundationNetworking
         (0..<10).flatMap { number in
             ["greet", "my name"].map { name in
                 let begin =
-                    #"{"id":"\#(name.prefix(2))-\#(number)","pns":"apns","handle":"\#(String(format: "%064x", number + 1))","#
+                    #"{"id":"\#(name.prefix(2))-\#(number)","service":"apns","handle":"\#(String(format: "%064x", number + 1))","#
                 let tags = name == "greet" ? #","greet","extra""# : ""
                 return begin
                     + #""user":"u\#(number % 7)","tags":["installation:phone-\#(number)","first"\#(tags)],"#
@@ -147,8 +147,8 @@ import FoundationNetworking
                 let token = String(format: "%064x", number + 1)
                 let tags = number < 10 ? #""installation:phone-\#(number)","first""# : #""all""#
                 return
-                    #"{"id":"d-\#(number)","pns":"apns","handle":"\#(token)","user":"u\#(number % 7)","tags":[\#(tags)]}"#
-            } + Self.templates + [#"{"pns":"mpns","handle":"http://s.notify.live.net/x","tags":["old"]}"#]
+                    #"{"id":"d-\#(number)","service":"apns","handle":"\#(token)","user":"u\#(number % 7)","tags":[\#(tags)]}"#
+            } + Self.templates + [#"{"service":"mpns","handle":"http://s.notify.live.net/x","tags":["old"]}"#]
         )
         let first = try setup.start("first")
         try await eventually("a part is copied") {

@@ -30,7 +30,7 @@ import Testing
         let lines = (0..<users.count).flatMap { number in
             users.handles(number).map { handle in
                 let pns = handle.hasPrefix("fcm") ? "fcm" : "apns"
-                return #"{"pns":"\#(pns)","handle":"\#(handle)","user":"\#(users.name(number))"}"#
+                return #"{"service":"\#(pns)","handle":"\#(handle)","user":"\#(users.name(number))"}"#
             }
         }
         try await self.installation.importRegistrations(lines)

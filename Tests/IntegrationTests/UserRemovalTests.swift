@@ -45,11 +45,11 @@ import Testing
         let user = "gone-\(point.replacing(".", with: "-").replacing(":", with: "-"))"
         try await installation.importRegistrations(
             (0..<450).map { number in
-                #"{"pns":"fcm","handle":"\#(user)-\#(number)-abcdefghijklmnop","user":"\#(user)","tags":["from:\#(user)"]}"#
+                #"{"service":"fcm","handle":"\#(user)-\#(number)-abcdefghijklmnop","user":"\#(user)","tags":["from:\#(user)"]}"#
             }
         )
         try await installation.importRegistrations([
-            #"{"id":"kept-\#(user)","pns":"fcm","handle":"kept-\#(user)","user":"bob"}"#
+            #"{"id":"kept-\#(user)","service":"fcm","handle":"kept-\#(user)","user":"bob"}"#
         ])
         _ = try await installation.terminate("register-worker")
         try await installation.start("register-worker", environment: ["PUSHLINE_CRASH_AT": point])

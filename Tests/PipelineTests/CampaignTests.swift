@@ -45,7 +45,7 @@ extension PipelineLoadTests {
                 for _ in 0..<6 { ids.append(try await harness.send(to: "username:ann")) }
                 try await Task.sleep(for: .seconds(3))
                 var last: JobID?
-                for id in ids where try await harness.job(id).hubState == nil { last = id }
+                for id in ids where try await harness.job(id).state == .queued { last = id }
                 let waiting = try #require(last)
                 #expect(try await harness.store.cancel(waiting, app: .default)?.state == .cancelled)
             }

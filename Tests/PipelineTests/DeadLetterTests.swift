@@ -46,7 +46,7 @@ extension PipelineLoadTests {
             try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
                 try await harness.register("ann", devices: 1...30)
                 let id = try await harness.send(to: "username:ann")
-                try await harness.wait(for: id) { $0.hubState != nil }
+                try await harness.wait(for: id) { $0.isAnswered }
                 let letter = try await Self.killDelivery(in: harness)
                 let dead = try await harness.wait(for: id)
                 #expect(dead.counts[.apns]?.failed == [.dead: 30])

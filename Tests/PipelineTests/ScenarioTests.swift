@@ -28,11 +28,34 @@ import Testing
         }
     }
 
-    @Test func aSendWithoutDevicesIsNoTargetFound() async throws {
+    @Test func aSendWithoutDevicesIsCompletedWithoutTargets() async throws {
         try await PipelineHarness.with { harness in
             let job = try await harness.wait(for: try await harness.send(to: "username:nobody"))
             #expect(job.state == .completed)
-            #expect(job.hubState == .noTargetFound)
+            #expect(job.isWithoutTargets)
+        }
+    }
+
+    /// Once when its device is found, and once behind the outcome: the last one completes the job.
+    @Test func whoWaitsForAJobIsToldOfIt() async throws {
+        try await PipelineHarness.with { harness in
+            let waiter = QueueName.newEventQueue()
+            try await harness.broker.declare(.events(to: waiter))
+            try await harness.register("ann", .apns, token(1))
+            let request = SendRequest(
+                audience: .tag(try Tag("username:ann", .folded)),
+                content: .message(.init(body: "x"))
+            )
+            let job = NewJob(app: .default, work: .send(request), lifetime: .seconds(3600), waiter: waiter)
+            try await harness.publish(try await harness.accept([job]).messages)
+            try await harness.broker.consume(queue: waiter, prefetch: 2) { subscription in
+                for _ in 0..<2 {
+                    let event = try #require(try await subscription.next())
+                    #expect(JobID(event.properties.messageID) == job.id)
+                    await subscription.acknowledge([event])
+                }
+            }
+            #expect(try await harness.job(job.id).state == .completed)
         }
     }
 
@@ -197,7 +220,7 @@ import Testing
         try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
             try await harness.register("ann", .apns, token(1))
             let ids = [try await harness.send(to: "username:ann"), try await harness.send(to: "username:ann")]
-            for id in ids { try await harness.wait(for: id) { $0.hubState != nil } }
+            for id in ids { try await harness.wait(for: id) { $0.isAnswered } }
             // The message of one of them becomes garbage, and others join it.
             let queue = QueueName.work(.deliver(.apns), .normal)
             var properties = try await harness.broker.consume(queue: queue, prefetch: 2) { subscription in

@@ -48,7 +48,7 @@ extension PipelineLoadTests {
                 #expect(jobs.allSatisfy { $0.state == .completed })
                 #expect(jobs[0].counts[.apns]?.accepted == 1)
                 #expect(jobs[1].counts[.apns]?.failed == [.unregistered: 1])
-                #expect(jobs[2].hubState == .noTargetFound)
+                #expect(jobs[2].isWithoutTargets)
                 #expect(jobs[3].counts[.apns]?.accepted == 151)
                 #expect(jobs[4].counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
                 #expect(jobs[5].counts[.apns]?.accepted == 1)

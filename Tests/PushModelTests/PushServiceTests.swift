@@ -41,16 +41,21 @@ import Testing
 
     @Test func listsOfServicesReadWell() {
         #expect(PushService.list([.apns]) == "apns")
-        #expect(PushService.list([.apns, .fcm, .wns]) == "apns, fcm, gcm or wns")
-        #expect(PushService.list([.fcm, .wns], otherNames: false) == "fcm or wns")
+        #expect(PushService.list([.apns, .fcm, .wns]) == "apns, fcm or wns")
+        #expect(PushService.list([.fcm, .wns], otherNames: true) == "fcm, gcm or wns")
         #expect(
-            PushService.unknown("adm", among: [.fcm, .wns]).reason == "\"adm\" is not a platform; use fcm, gcm or wns"
+            PushService.unknown("adm", among: [.fcm, .wns]).reason == "\"adm\" is not a push service; use fcm or wns"
         )
         #expect(
-            PushService.unknown("MPNS", among: [.wns]).reason
+            PushService.unknown("adm", among: [.fcm, .wns], otherNames: true).reason
+                == "\"adm\" is not a platform; use fcm, gcm or wns"
+        )
+        #expect(
+            PushService.unknown("MPNS", among: [.wns], otherNames: true).reason
                 == "\"MPNS\" is retired: its devices can be registered, but not sent to; use wns"
         )
-        #expect(PushService.unknown(among: [.wns]).reason == "is not a platform; use wns")
+        #expect(PushService.unknown("MPNS", among: [.wns]).reason == "\"MPNS\" is not a push service; use wns")
+        #expect(PushService.unknown(among: [.wns]).reason == "is not a push service; use wns")
     }
 
     @Test func anAppDeclaresItsServices() throws {

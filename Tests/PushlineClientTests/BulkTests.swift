@@ -48,7 +48,7 @@ import Testing
 
     @Test func importsInRequestsOfWholeLines() async throws {
         let transport = ScriptedTransport(Self.summary(20_000), Self.summary(5001, failed: 5000))
-        let line = "{\"pns\":\"fcm\",\"handle\":\"h\"}\n"
+        let line = "{\"service\":\"fcm\",\"handle\":\"h\"}\n"
         var told: [Int] = []
         let done = try await client(transport, app: "shop").importRegistrations(
             from: self.text([String(repeating: line, count: 15_000), String(repeating: line, count: 10_000), "last"]),
@@ -99,12 +99,12 @@ import Testing
             HTTPAnswer(status: 200, body: Data("b\n".utf8))
         )
         var pieces: [ExportPiece] = []
-        try await client(transport).exportRegistrations(tag: "t", platform: .fcm) { pieces.append($0) }
+        try await client(transport).exportRegistrations(tag: "t", service: .fcm) { pieces.append($0) }
         #expect(pieces == [.init(lines: Data("a\n".utf8), cursor: "7"), .init(lines: Data("b\n".utf8), cursor: nil)])
         #expect(
             await transport.lines == [
-                "GET /api/registrations/export?tag=t&pns=fcm&limit=10000",
-                "GET /api/registrations/export?tag=t&pns=fcm&limit=10000&cursor=7",
+                "GET /api/registrations/export?tag=t&service=fcm&limit=10000",
+                "GET /api/registrations/export?tag=t&service=fcm&limit=10000&cursor=7",
             ]
         )
     }

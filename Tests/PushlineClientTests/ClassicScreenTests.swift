@@ -33,7 +33,7 @@ import Testing
         screen.token = Data([0xAB])
         #expect(screen.canSignIn)
         let signIn = try Self.begin(&screen)
-        #expect(signIn.device == Device(platform: .apns, handle: "AB"))
+        #expect(signIn.device == Device(service: .apns, handle: "AB"))
         #expect(signIn.name == "ann" && signIn.password == "p")
         let second = screen.beginSignIn()
         #expect(!screen.canSignIn && second == nil)
@@ -105,10 +105,10 @@ import Testing
 
     @Test func resultsAreAppended() throws {
         var screen = try Self.signedIn()
-        screen.append(ClassicResult(platform: .apns, job: "1", error: nil))
+        screen.append(ClassicResult(service: .apns, job: "1", error: nil))
         let refused = PushlineError(refusal: HTTPAnswer(status: 500))
-        screen.append(ClassicResult(platform: .wns, job: nil, error: refused))
-        screen.append(ClassicResult(platform: .fcm, job: nil, error: PushlineError(.timeout, "no answer")))
+        screen.append(ClassicResult(service: .wns, job: nil, error: refused))
+        screen.append(ClassicResult(service: .fcm, job: nil, error: PushlineError(.timeout, "no answer")))
         #expect(
             screen.lines.map(\.text) == [
                 "Signed in as ann", "APNS: sent", "WNS: the server answered with status 500", "FCM: no answer",

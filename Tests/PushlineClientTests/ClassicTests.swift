@@ -37,7 +37,7 @@ import Testing
         try await client(transport).sendMessage("m", to: "ann", through: [.wns, .fcm, .apns, .mpns]) {
             results.append($0)
         }
-        #expect(results.map(\.platform) == [.wns, .fcm, .apns, .mpns])
+        #expect(results.map(\.service) == [.wns, .fcm, .apns, .mpns])
         #expect(results.map(\.job) == ["1", nil, nil, nil])
         #expect(results.map { $0.error?.code } == [nil, .refused, .unreachable, .unexpectedAnswer])
         let keys = await transport.requests.compactMap { $0.headers["Idempotency-Key"] }
@@ -63,7 +63,7 @@ import Testing
             richType: "url",
             content: "c",
             secure: false,
-            platforms: [.apns, .fcm]
+            services: [.apns, .fcm]
         )
         #expect(await transport.lines == ["POST /api/notifications", "POST /api/notifications"])
         let requests = await transport.requests

@@ -47,7 +47,7 @@ import Testing
         let fixture = Fixture(.json(#""id1""#), Self.ok)
         #expect(try await fixture.register(self.phone) == .registered)
         #expect(try await fixture.register(self.phone) == .unchanged)
-        let reordered = Device(platform: .apns, handle: "AB01", tags: ["a", "b", "a"])
+        let reordered = Device(service: .apns, handle: "AB01", tags: ["a", "b", "a"])
         let again = try await fixture.restarted().register(reordered, user: "ann", with: client(fixture.transport))
         #expect(again == .unchanged)
         #expect(await fixture.transport.lines == ["POST /api/register?handle=AB01", "PUT /api/register/id1"])
@@ -55,16 +55,16 @@ import Testing
     }
 
     @Test(arguments: [
-        (Device(platform: .apns, handle: "CD", tags: ["a"]), "ann", nil),
-        (Device(platform: .fcm, handle: "AB", tags: ["a"]), "ann", nil),
-        (Device(platform: .apns, handle: "AB", tags: ["a", "b"]), "ann", nil),
-        (Device(platform: .apns, handle: "AB", tags: []), "ann", nil),
-        (Device(platform: .apns, handle: "AB", tags: ["a"]), "bob", nil),
-        (Device(platform: .apns, handle: "AB", tags: ["a"]), "ann", "shop"),
+        (Device(service: .apns, handle: "CD", tags: ["a"]), "ann", nil),
+        (Device(service: .fcm, handle: "AB", tags: ["a"]), "ann", nil),
+        (Device(service: .apns, handle: "AB", tags: ["a", "b"]), "ann", nil),
+        (Device(service: .apns, handle: "AB", tags: []), "ann", nil),
+        (Device(service: .apns, handle: "AB", tags: ["a"]), "bob", nil),
+        (Device(service: .apns, handle: "AB", tags: ["a"]), "ann", "shop"),
     ])
     func aChangeIsRegisteredUnderTheSameID(device: Device, user: String, app: String?) async throws {
         let fixture = Fixture(.json(#""id1""#), Self.ok, Self.ok)
-        _ = try await fixture.register(Device(platform: .apns, handle: "AB", tags: ["a"]))
+        _ = try await fixture.register(Device(service: .apns, handle: "AB", tags: ["a"]))
         #expect(try await fixture.register(device, user: user, app: app) == .registered)
         #expect(try await fixture.register(device, user: user, app: app) == .unchanged)
         let path = app.map { "/api/apps/\($0)/register/id1" } ?? "/api/register/id1"
@@ -190,7 +190,7 @@ import Testing
 }
 
 @Suite struct ConcurrentRegistrationTests {
-    private let phone = Device(platform: .fcm, handle: "t")
+    private let phone = Device(service: .fcm, handle: "t")
 
     @Test func concurrentRegistrationsMakeOneRequestEach() async throws {
         let folder = TemporaryFolder()

@@ -6,7 +6,7 @@ import Testing
 @Suite struct PushlineClientTests {
     @Test func sends() async throws {
         let transport = ScriptedTransport(job("queued", isFinal: false))
-        let notification = PushNotification(to: .user("ann"), title: "T", data: ["k": "v"], platforms: [.apns], ttl: 60)
+        let notification = PushNotification(to: .user("ann"), title: "T", data: ["k": "v"], services: [.apns], ttl: 60)
         let found = try await client(transport).send(notification, idempotencyKey: "once")
         #expect(found.id == "0190-x")
         #expect(found.totals?.failed == ["unregistered": 1])
@@ -16,7 +16,7 @@ import Testing
         #expect(request.headers["Authorization"] == "Bearer plk_x")
         #expect(request.headers["Idempotency-Key"] == "once")
         #expect(request.headers["Content-Type"] == "application/json")
-        let body = #"{"data":{"k":"v"},"platforms":["apns"],"title":"T","to":{"user":"ann"},"ttl":60}"#
+        let body = #"{"data":{"k":"v"},"services":["apns"],"title":"T","to":{"user":"ann"},"ttl":60}"#
         #expect(request.body == Data(body.utf8))
     }
 
@@ -25,8 +25,8 @@ import Testing
         (.tags(["a", "b"]), #"{"tags":["a","b"]}"#),
         (.matching("a && !b"), #"{"tags":"a && !b"}"#),
         (
-            .handles([.init(pns: .fcm, handle: "f", reference: "r"), .init(pns: .apns, handle: "a")]),
-            #"{"handles":[{"handle":"f","pns":"fcm","reference":"r"},{"handle":"a","pns":"apns"}]}"#
+            .handles([.init(service: .fcm, handle: "f", reference: "r"), .init(service: .apns, handle: "a")]),
+            #"{"handles":[{"handle":"f","reference":"r","service":"fcm"},{"handle":"a","service":"apns"}]}"#
         ),
         (.registrations(["x"]), #"{"registrations":["x"]}"#), (.all, #"{"all":true}"#),
         (.channel("YQ=="), #"{"channel":"YQ=="}"#),
@@ -38,10 +38,10 @@ import Testing
 
     @Test func countsAnAudience() async throws {
         let transport = ScriptedTransport(.json(#"{"total":3,"counts":{"apns":2,"fcm":1},"isComplete":true}"#))
-        let count = try await client(transport).count(.matching("a && !b"), platforms: [.apns, .fcm])
+        let count = try await client(transport).count(.matching("a && !b"), services: [.apns, .fcm])
         #expect(count == AudienceCount(total: 3, counts: ["apns": 2, "fcm": 1], isComplete: true))
         #expect(await transport.lines == ["POST /api/sends/count"])
-        let body = #"{"platforms":["apns","fcm"],"to":{"tags":"a && !b"}}"#
+        let body = #"{"services":["apns","fcm"],"to":{"tags":"a && !b"}}"#
         #expect(await transport.requests.first?.body == Data(body.utf8))
     }
 
@@ -97,7 +97,7 @@ import Testing
         let transport = ScriptedTransport(.json(#""id1""#), HTTPAnswer(status: 200))
         let account = PushlineClient.Credentials.account(name: "ann", password: "p:ä")
         let client = try client(transport, credentials: account)
-        let device = Device(platform: .wns, handle: "https://x/?a=b&c=+ %", tags: ["t"])
+        let device = Device(service: .wns, handle: "https://x/?a=b&c=+ %", tags: ["t"])
         #expect(try await client.register(device) == "id1")
         #expect(
             await transport.lines == [
@@ -111,7 +111,7 @@ import Testing
 
     @Test func registersUnderTheStoredID() async throws {
         let transport = ScriptedTransport(HTTPAnswer(status: 200))
-        let id = try await client(transport).register(Device(platform: .fcm, handle: "t"), storedID: "old")
+        let id = try await client(transport).register(Device(service: .fcm, handle: "t"), storedID: "old")
         #expect(id == "old")
         #expect(await transport.lines == ["PUT /api/register/old"])
     }
@@ -119,7 +119,7 @@ import Testing
     /// It was deleted on purpose, or is another user's.
     @Test(arguments: [410, 404]) func requestsANewIDWhenTheStoredOneIsRefused(status: Int) async throws {
         let transport = ScriptedTransport(HTTPAnswer(status: status), .json(#""new""#), HTTPAnswer(status: 200))
-        let id = try await client(transport).register(Device(platform: .fcm, handle: "t"), storedID: "old")
+        let id = try await client(transport).register(Device(service: .fcm, handle: "t"), storedID: "old")
         #expect(id == "new")
         #expect(
             await transport.lines == ["PUT /api/register/old", "POST /api/register?handle=t", "PUT /api/register/new"]
@@ -129,14 +129,14 @@ import Testing
     @Test func retriesARefusedRegistrationOnce() async throws {
         let transport = ScriptedTransport(HTTPAnswer(status: 410), .json(#""new""#), HTTPAnswer(status: 410))
         let error = await #expect(throws: PushlineError.self) {
-            try await client(transport).register(Device(platform: .fcm, handle: "t"), storedID: "old")
+            try await client(transport).register(Device(service: .fcm, handle: "t"), storedID: "old")
         }
         #expect(error?.code == .gone)
         #expect(await transport.requests.count == 3)
     }
 
     @Test func aNotificationHasNativePayloads() throws {
-        let native: [Platform: NativePayload] = [
+        let native: [PushNotification.Service: NativePayload] = [
             .apns: .init(
                 payload: ["aps": ["badge": 3, "x": [1.5, true, nil, "é"]]],
                 headers: ["apns-push-type": "alert"]
@@ -151,7 +151,10 @@ import Testing
                 + #""wns":{"body":"<toast/>"}},"to":{"user":"ann"}}"#
         )
         let encoder = JSONEncoder()
-        #expect(try JSONDecoder().decode([Platform: NativePayload].self, from: encoder.encode(native)) == native)
+        #expect(
+            try JSONDecoder().decode([PushNotification.Service: NativePayload].self, from: encoder.encode(native))
+                == native
+        )
     }
 
     /// No reader of JSON comes between a file and the request: it would round numbers, and sort members.
@@ -171,14 +174,14 @@ import Testing
     @Test func previews() async throws {
         let transport = ScriptedTransport(
             .json(
-                #"{"services":[{"pns":"wns","headers":{"X-WNS-Type":"wns/raw"},"payload":"x","size":1,"limit":5000,"credential":"shop"},"#
-                    + #"{"pns":"mpns","errors":[{"reason":"retired"}]}],"warnings":[{"member":"thread","reason":"is dropped"}]}"#
+                #"{"services":[{"service":"wns","headers":{"X-WNS-Type":"wns/raw"},"payload":"x","size":1,"limit":5000,"credential":"shop"},"#
+                    + #"{"service":"mpns","errors":[{"reason":"retired"}]}],"warnings":[{"member":"thread","reason":"is dropped"}]}"#
             )
         )
         let preview = try await client(transport).preview(PushNotification(to: .user("ann"), body: "b"))
         let found = preview.services
         #expect(preview.warnings?.map(\.member) == ["thread"])
-        #expect(found.map(\.pns) == [.wns, .mpns])
+        #expect(found.map(\.service) == [.wns, .mpns])
         #expect(found[0].payload == .string("x") && found[0].size == 1 && found[0].errors == nil)
         #expect(found.map(\.credential) == ["shop", nil])
         #expect(found[1].payload == nil && found[1].errors?.map(\.reason) == ["retired"])

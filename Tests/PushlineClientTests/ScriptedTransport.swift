@@ -43,7 +43,7 @@ func client(
 
 let jobText = """
     {"id":"0190-x","href":"/api/jobs/0190-x","app":"default","kind":"send","state":"STATE","isFinal":FINAL,
-    "hubState":"Enqueued","key":"backend","priority":"normal","accepted":"2026-11-21T08:30:00.123Z",
+    "key":"backend","priority":"normal","accepted":"2026-11-21T08:30:00.123Z",
     "expires":"2026-11-22T08:30:00.123Z","to":["username:ann"],
     "counts":{"apns":{"targets":2,"accepted":1,"failed":{"unregistered":1},"expired":0,"cancelled":0,"open":0}},
     "totals":{"targets":2,"accepted":1,"failed":{"unregistered":1},"expired":0,"cancelled":0,"open":0},

@@ -50,7 +50,7 @@ import Testing
         ["send", "--user", "ann", "hello", "--dry-run", "--watch"],
         ["send", "--user", "ann", "--json", "-", "--format", "json"],
         ["send", "--user", "ann", "--title-loc-key", "k"], ["send", "--handle", "apns:ab", "--activity", "end"],
-        ["jobs", "--label", "sale"], ["jobs", "--kind", "all", "--state", "retrying", "--platform", "gcm"],
+        ["jobs", "--label", "sale"], ["jobs", "--kind", "all", "--state", "retrying", "--service", "fcm"],
         ["send", "--batch", "-"], ["send", "--batch", "sends.ndjson", "--idempotency-key", "k", "--format", "json"],
         ["jobs", "--since", "2h"],
         ["notifications", "--user", "ann", "--sender", "ann", "--since", "2h", "--format", "json"],
@@ -99,8 +99,9 @@ import Testing
         ["send", "--handle", "apns:ab", "--activity", "end", "--json", "f"],
         ["send", "--users", "-", "--native", "-"], ["send", "--batch", "f", "--label", "l"],
         ["send", "--user", "a", "x", "--ttl", "soon"], ["jobs", "--since", "yesterday"], ["jobs", "--limit", "0"],
-        ["jobs", "--state", "done"], ["jobs", "--kind", "sends"], ["jobs", "--platform", "adm"],
-        ["registrations", "list", "--state", "dead"], ["registrations", "list", "--platform", "adm"],
+        ["jobs", "--state", "done"], ["jobs", "--kind", "sends"], ["jobs", "--service", "adm"],
+        ["jobs", "--service", "gcm"],
+        ["registrations", "list", "--state", "dead"], ["registrations", "list", "--service", "adm"],
         ["notifications", "--limit", "0"], ["notifications", "--since", "x"],
         ["jobs", "cancel"],
         ["job"], ["job", "x", "--watch", "--deliveries"], ["accounts", "add", "ann"],
@@ -113,7 +114,7 @@ import Testing
         ["accounts", "add", "ann", "--role", "user", "--password", "secret"],
         ["accounts", "add", "ann", "--role", "user", "--password-file", "p", "--password-stdin"],
         ["keys", "create", "k", "--role", "user"], ["keys", "create", "a b", "--role", "sender"], ["apps", "apply"],
-        ["registrations", "export", "--platform", "apn"], ["dead", "--limit", "0"], ["dead", "--config", "x"],
+        ["registrations", "export", "--service", "apn"], ["dead", "--limit", "0"], ["dead", "--config", "x"],
         ["queues", "pause"],
         ["queues", "pause", "dead"], ["queues", "pause", "send", "--config", "x"],
         ["queues", "resume", "send", "--all-apps", "--app", "a"], ["dead", "replay"],
@@ -179,13 +180,13 @@ import Testing
 
     @Test func notificationOfASend() throws {
         let command = try SendCommand.parse([
-            "--tag", "a", "--tag", "b", "--data", "k=v=w", "--data", "e=", "--platform", "apns", "--ttl", "5", "text",
+            "--tag", "a", "--tag", "b", "--data", "k=v=w", "--data", "e=", "--service", "apns", "--ttl", "5", "text",
         ])
         let expected = PushNotification(
             to: .tags(["a", "b"]),
             body: "text",
             data: ["k": "v=w", "e": ""],
-            platforms: [.apns],
+            services: [.apns],
             ttl: 5
         )
         #expect(try command.notification(to: command.audience()) == expected)
@@ -199,10 +200,10 @@ import Testing
     }
 
     @Test func singleDevicesOfASend() throws {
-        let handles = try SendCommand.parse(["--handle", "gcm:a:b", "--handle", "wns:https://x/?y=z", "x"])
+        let handles = try SendCommand.parse(["--handle", "fcm:a:b", "--handle", "wns:https://x/?y=z", "x"])
         #expect(
             handles.audience()
-                == .handles([.init(pns: .fcm, handle: "a:b"), .init(pns: .wns, handle: "https://x/?y=z")])
+                == .handles([.init(service: .fcm, handle: "a:b"), .init(service: .wns, handle: "https://x/?y=z")])
         )
         #expect(try SendCommand.parse(["--registration", "a", "x"]).audience() == .registrations(["a"]))
         #expect(try SendCommand.parse(["--all", "x"]).audience() == .all)

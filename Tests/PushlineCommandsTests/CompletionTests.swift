@@ -52,10 +52,10 @@ import Testing
     static let offers: [([String], Set<String>)] = [
         (["pushline", "que"], ["queues"]),
         (["pushline", "send", "--priority", ""], ["high", "normal"]),
-        (["pushline", "send", "--platform", ""], Set(PushService.inService.map(\.rawValue))),
+        (["pushline", "send", "--service", ""], Set(PushService.inService.map(\.rawValue))),
         (["pushline", "jobs", "list", "--state", "c"], ["cancelled", "cancelling", "completed"]),
         (["pushline", "jobs", "list", "--kind", ""], ["all", "register", "send"]),
-        (["pushline", "registrations", "list", "--platform", "m"], ["mpns"]),
+        (["pushline", "registrations", "list", "--service", "m"], ["mpns"]),
         (["pushline", "registrations", "list", "--state", "p"], ["pruned"]),
         (["pushline", "keys", "create", "--role", ""], ["operator", "sender"]),
         (["pushline", "accounts", "add", "--role", "u"], ["user"]),

@@ -27,11 +27,11 @@ import Testing
     }
 
     @Test func aRegistrationKeepsItsIdTagsAndUser() throws {
-        #expect(try self.text() == #"{"id":"1-2-3","pns":"apns","handle":"\#(Self.token)","tags":["a"]}"#)
+        #expect(try self.text() == #"{"id":"1-2-3","service":"apns","handle":"\#(Self.token)","tags":["a"]}"#)
         let installed = try self.text { $0.tags = ["$InstallationId:{i-1}", "$UserId:{ann}", "b"] }
         #expect(
             installed
-                == #"{"id":"1-2-3","pns":"apns","handle":"\#(Self.token)","user":"ann","tags":["installation:i-1","b"]}"#
+                == #"{"id":"1-2-3","service":"apns","handle":"\#(Self.token)","user":"ann","tags":["installation:i-1","b"]}"#
         )
     }
 
@@ -48,7 +48,7 @@ import Testing
         // The name is a tag of it.
         let text = try self.text { ($0.template, $0.tags) = (template, ["a", "t"]) }
         #expect(
-            text == #"{"id":"1-2-3","pns":"apns","handle":"\#(Self.token)","tags":["a","t"],\#(own)"#,
+            text == #"{"id":"1-2-3","service":"apns","handle":"\#(Self.token)","tags":["a","t"],\#(own)"#,
             "\(text)"
         )
         // One that can be no tag is left out of them.
@@ -58,7 +58,7 @@ import Testing
         }
         #expect(
             named
-                == #"{"id":"1-2-3","pns":"apns","handle":"\#(Self.token)","tags":["installation:i","a"],"template":{"name":"my name","body":"{}"}}"#
+                == #"{"id":"1-2-3","service":"apns","handle":"\#(Self.token)","tags":["installation:i","a"],"template":{"name":"my name","body":"{}"}}"#
         )
         // Two without a name are two.
         let unnamed = try ["{}", #"{"a":"b"}"#, "{}"].map { body in
@@ -69,10 +69,10 @@ import Testing
     }
 
     @Test func whatIsGcmStaysGcm() throws {
-        let line = #"{"id":"1","pns":"fcm","handle":"g","tags":[]"#
+        let line = #"{"id":"1","service":"fcm","handle":"g","tags":[]"#
         #expect(
             try self.text { $0 = WireRegistration(platform: .gcm, id: "1", handle: ["g"]) }
-                == line + #","platform":"gcm"}"#
+                == line + #","hubPlatform":"gcm"}"#
         )
         #expect(try self.text { $0 = WireRegistration(platform: .fcmV1, id: "1", handle: ["g"]) } == line + "}")
     }

@@ -8,7 +8,7 @@ import Testing
 /// The client knows nothing of the model, so its list is its own.
 @Suite struct PushServiceListTests {
     @Test func theClientKnowsTheSameServices() {
-        #expect(Platform.allCases.map(\.rawValue) == PushService.allCases.map(\.rawValue))
+        #expect(PushNotification.Service.allCases.map(\.rawValue) == PushService.allCases.map(\.rawValue))
     }
 
     @Test func theHelpNamesThem() {

@@ -15,8 +15,8 @@ struct ControlTests {
                 "POST",
                 control + "/faults",
                 body: """
-                    [{"pns":"apns","status":503,"retryAfter":3,"count":1},
-                     {"pns":"apns","reason":"Unregistered","timestamp":7,"token":"abab","count":1,"latency":5}]
+                    [{"service":"apns","status":503,"retryAfter":3,"count":1},
+                     {"service":"apns","reason":"Unregistered","timestamp":7,"token":"abab","count":1,"latency":5}]
                     """
             )
             #expect(added.status == 201)
@@ -91,7 +91,7 @@ struct ControlTests {
             (#"{"hits":1,"action":"reset"}"#, "hits"), (#"{"action":"mute","latency":5}"#, "latency"),
             (#"{"action":"explode"}"#, "explode"), (#"{"reason":"Nope"}"#, "Nope"), ("{}", "reason"),
             (#"{"action":"settings"}"#, "maxConcurrentStreams"), (#"{"action":"reset","share":2}"#, "share"),
-            (#"{"action":"reset","count":0}"#, "count"), (#"{"action":"reset","pns":"mpns"}"#, "pns"),
+            (#"{"action":"reset","count":0}"#, "count"), (#"{"action":"reset","service":"mpns"}"#, "service"),
             (#"{"status":99}"#, "status"), (#"[{"action":"reset"},{"latency":-1}]"#, "latency"),
         ] as [(String, String?)]
     )
@@ -123,7 +123,7 @@ struct ControlTests {
             _ = try await client.push(headers: ["apns-id": "x"], authorization: token)
 
             let all = try await Self.received(client, "")
-            #expect(all.map { $0["pns"] as? String } == ["apns", "fcm", "apns"])
+            #expect(all.map { $0["service"] as? String } == ["apns", "fcm", "apns"])
             #expect(all.map { $0["status"] as? Int } == [200, 200, 400])
             #expect(all[0]["body"] as? String == body)
             #expect((all[0]["headers"] as? [String: String])?["apns-collapse-id"] == "c")
@@ -132,8 +132,8 @@ struct ControlTests {
 
             let suffix = Client.deviceToken.suffix(8).uppercased()
             #expect(try await Self.received(client, "?token=\(suffix)").count == 2)
-            #expect(try await Self.received(client, "?token=device-1&pns=fcm").count == 1)
-            #expect(try await Self.received(client, "?token=device-1&pns=wns").isEmpty)
+            #expect(try await Self.received(client, "?token=device-1&service=fcm").count == 1)
+            #expect(try await Self.received(client, "?token=device-1&service=wns").isEmpty)
             #expect(try await Self.received(client, "?since=1").count == 2)
             #expect(try await Self.received(client, "?limit=1").count == 1)
             let time = try #require(all[2]["time"] as? String)
@@ -141,7 +141,7 @@ struct ControlTests {
             let since = try await Self.received(client, "?since=\(time)")
             #expect(since.contains { $0["index"] as? Int == 2 })
             #expect(try await Self.received(client, "?since=2099-01-01T00:00:00Z").isEmpty)
-            for bad in ["?since=x", "?pns=adm", "?limit=0", "?tokens=x"] {
+            for bad in ["?since=x", "?service=adm", "?limit=0", "?tokens=x"] {
                 let reply = try await client.send("GET", try client.simulator.urls.control + "/received" + bad)
                 #expect(reply.status == 400)
             }
@@ -181,7 +181,7 @@ struct ControlTests {
                 try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
             }
             #expect(lines.map { $0["index"] as? Int } == [0, 1, 2, 3, 4])
-            #expect(lines.map { $0["pns"] as? String } == ["apns", "fcm", "fcm", "wns", "apns"])
+            #expect(lines.map { $0["service"] as? String } == ["apns", "fcm", "fcm", "wns", "apns"])
             #expect(lines.map { $0["marker"] as? String } == [#"one \"#, "hello", "hello", "hi", "c"])
             #expect(lines[0]["id"] as? String == id)
             #expect(lines[0]["token"] as? String == Client.deviceToken)

@@ -160,7 +160,7 @@ import Testing
         #expect(try await self.store.claim(message.id) == nil)
         let empty = try await self.scenario.job(jobs[1])
         #expect(empty.state == .completed)
-        #expect(empty.hubState == .noTargetFound)
+        #expect(empty.isWithoutTargets)
         #expect(try await self.scenario.job(jobs[0]).state == .running)
         let outcomes = keys.map { BatchOutcome(key: $0, accepted: 1, at: self.time.wall) }
         #expect(try await self.store.record(outcomes) == [true, true, true])

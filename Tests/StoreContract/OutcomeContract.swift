@@ -21,7 +21,7 @@ import Testing
         #expect(keys.isEmpty)
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .completed)
-        #expect(done.hubState == .noTargetFound)
+        #expect(done.isWithoutTargets)
         #expect(done.finished != nil)
         #expect(done.counts.values.allSatisfy { $0.targets == 0 })
     }
@@ -54,7 +54,7 @@ import Testing
         let keys = try await self.scenario.fanOut(job, pages: 10)
         #expect(keys.count == 3)
         #expect(try await self.scenario.job(job.id).state == .running)
-        #expect(try await self.scenario.job(job.id).hubState == .enqueued)
+        #expect(try await self.scenario.job(job.id).isAnswered)
         // 25 of 32,000 are in flight: whole batches are left.
         let credit = try await self.store.credit(for: .page, app: .default, pns: .apns, priority: .normal)
         #expect(credit == Credit(devices: 31_000))
@@ -74,7 +74,7 @@ import Testing
         #expect(try await self.scenario.record(BatchOutcome(key: keys[2], accepted: 5, at: self.time.wall)))
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .completed)
-        #expect(done.hubState == .completed)
+        #expect(!done.isWithoutTargets)
         #expect(done.due == nil)
         let counts = try await self.scenario.counts(job.id)
         #expect(counts.targets == 25)
@@ -285,7 +285,6 @@ import Testing
         #expect(try await self.store.abandon(claim.claim, reason: "no credentials") == nil)
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .abandoned)
-        #expect(done.hubState == .abandoned)
         #expect(done.reason == "no credentials")
         #expect(try await self.scenario.claimCampaign(job).map { _ in true } == nil)
     }

@@ -127,7 +127,7 @@ import Testing
         #expect(try self.recipients(other) == RecipientCount(kind: .registrations, given: 1, count: 0))
         let none = try await self.scenario.accept(.list(apns: 150), platforms: [.fcm])
         #expect(try await self.scenario.fanOut(group: self.scenario.message(of: none.id)).keys == [])
-        #expect(try await self.scenario.job(none.id).hubState == .noTargetFound)
+        #expect(try await self.scenario.job(none.id).isWithoutTargets)
         try await self.expectSound()
     }
 

@@ -67,7 +67,7 @@ import Testing
             var lines: [String] = []
             for id in self.jobs {
                 let job = try await self.scenario.job(id)
-                lines.append("\(job.state) \(job.hubState as Any) \(job.reason as Any) \(job.counts)")
+                lines.append("\(job.state) \(job.reason as Any) \(job.counts)")
                 lines.append("\(job.due as Any) \(job.finished as Any)")
             }
             for pns in [nil, PushService.apns, .fcm] {

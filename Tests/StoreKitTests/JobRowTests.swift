@@ -49,7 +49,6 @@ import Testing
             priority: .normal,
             work: isRegister ? .register(.delete(.random())) : .send(send),
             state: state,
-            hubState: nil,
             result: nil,
             reason: reason,
             accepted: Timestamp(milliseconds: 0),

@@ -9,7 +9,7 @@ import Testing
 
 @testable import StoreSQLite
 
-/// Audiences of many users, against the same told from the registrations one after the other.
+/// Audiences of many users and tags, against the same told from the registrations one after the other.
 @Suite struct ManyTagsTests {
     /// A registration as the test remembers it.
     private struct Known {
@@ -42,7 +42,7 @@ import Testing
                     pns: Bool.random(using: &random) ? .apns : .fcm,
                     handle: Handle(stored: "h\(number)"),
                     user: try UserName("u\(owner)", .folded),
-                    tags: [try Tag("all", .folded), try Tag("v\(number % 3)", .folded)]
+                    tags: try ["all", "v\(number % 3)", "t\(owner)"].map { try Tag($0, .folded) }
                 )
             )
         }
@@ -75,6 +75,16 @@ import Testing
         .any(try names.map { Tag(user: try UserName($0, .folded)) })
     }
 
+    /// The same, where the devices of every other user are named by a tag that they claimed: `t7` are those of `u7`.
+    private static func mixedAudience(_ names: [String]) throws -> TagExpression {
+        .any(
+            try names.enumerated().map { index, name in
+                index.isMultiple(of: 2)
+                    ? Tag(user: try UserName(name, .folded)) : try Tag("t\(name.dropFirst())", .folded)
+            }
+        )
+    }
+
     @Test(arguments: [(1, nil), (2, 1), (3, 300)] as [(UInt64, Int?)])
     func exactlyTheUsersRegistrationsAreRead(seed: UInt64, maximumCost: Int?) async throws {
         var random = SeededGenerator(seed: seed)
@@ -86,7 +96,7 @@ import Testing
         for _ in 0..<12 {
             let count = Int.random(in: ManyTags.threshold...users, using: &random)
             let names = Self.names(count, of: users, &random)
-            let expression = try Self.audience(names)
+            let expression = try Bool.random(using: &random) ? Self.audience(names) : Self.mixedAudience(names)
             let wanted = Set(names)
             let memory: AudienceMemory? = Bool.random(using: &random) ? AudienceMemory() : nil
             let limit = Int.random(in: 1...250, using: &random)

@@ -93,8 +93,8 @@ demo_devices() {
     demo_register bob web "$(demo_browser bob)"
     demo_register carol apns "$DEMO_BUSY"
     demo_register carol apns "$DEMO_DEAD" news
-    demo_fault "$(jq -cn --arg t "$DEMO_BUSY" '{pns: "apns", token: $t, count: 2, status: 503, retryAfter: 2}')"
-    demo_fault "$(jq -cn --arg t "$DEMO_DEAD" '{pns: "apns", token: $t, reason: "Unregistered"}')"
+    demo_fault "$(jq -cn --arg t "$DEMO_BUSY" '{service: "apns", token: $t, count: 2, status: 503, retryAfter: 2}')"
+    demo_fault "$(jq -cn --arg t "$DEMO_DEAD" '{service: "apns", token: $t, reason: "Unregistered"}')"
     say "The simulator answers 'try again in 2 s' twice for one of carol's devices, and 'unregistered' for the other."
     say
 }
@@ -168,7 +168,7 @@ demo_rich() {
     say "The last send, as each service got it:"
     for pns in apns fcm wns web; do
         # A device's last push: no other send follows this one.
-        push=$(curl -fsS --max-time 10 "$SIMULATOR_URL/received?pns=$pns&limit=1000" |
+        push=$(curl -fsS --max-time 10 "$SIMULATOR_URL/received?service=$pns&limit=1000" |
             jq -c 'map(select(.status < 300 and (.body | contains("sale.png")))) | last // empty')
         [ -n "$push" ] || die "$pns was handed nothing of job $DEMO_RICH"
         printf '  %s\n' "$pns"

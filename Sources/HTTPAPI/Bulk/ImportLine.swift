@@ -4,7 +4,9 @@ import Store
 
 /// A registration as a line of NDJSON has it, for import and export alike; an export has none for templates.
 struct ImportLine {
-    static let members = ["id", "pns", "handle", "credential", "user", "tags", "expires", "template", "platform"]
+    static let members = [
+        "id", "service", "handle", "credential", "user", "tags", "expires", "template", "hubPlatform",
+    ]
 
     let spec: AppSpec
     let now: Timestamp
@@ -32,9 +34,8 @@ struct ImportLine {
     ///
     /// - Throws: ``InvalidValue`` or ``Problem`` that names the member.
     func registration(_ members: StrictMembers) throws -> ImportedRegistration {
-        let platform = try members.requiredString("pns")
-        guard let pns = PushService(platformName: platform) else {
-            throw PushService.unknown().named("pns")
+        guard let pns = PushService(rawValue: try members.requiredString("service")) else {
+            throw PushService.unknown().named("service")
         }
         let handle = try Self.named("handle") { try self.spec.handle(try members.requiredString("handle"), of: pns) }
         let credential = try Self.named("credential") {
@@ -51,7 +52,7 @@ struct ImportLine {
         }
         let all = try RegistrationTags.read(members["tags"], member: "tags", self.spec)
         let (user, tags) = try self.split(all, user: given)
-        let other = try members.string("platform").map { try Self.platform($0, for: pns) }
+        let other = try members.string("hubPlatform").map { try Self.platform($0, for: pns) }
         return ImportedRegistration(
             id: id,
             pns: pns,
@@ -109,7 +110,7 @@ struct ImportLine {
             let words =
                 names.isEmpty
                 ? "\(pns.rawValue) has one platform alone; leave it out" : "must be \(names.joined(separator: ", "))"
-            throw InvalidValue(member: "platform", words)
+            throw InvalidValue(member: "hubPlatform", words)
         }
         return name
     }
@@ -151,13 +152,13 @@ struct ImportLine {
         let own = registration.user.map { Tag(user: $0) }
         let line = JSONValue.members([
             "id": .string(registration.id.text),
-            "pns": .string(pns.rawValue),
+            "service": .string(pns.rawValue),
             "handle": .string(handle.text),
             "credential": registration.credential.named.map { .string($0.name) },
             "user": registration.user.map { .string($0.name) },
             "tags": .strings(registration.tags.filter { $0 != own }.map(\.name)),
             "expires": registration.expires.map { .string($0.iso8601) },
-            "platform": registration.written?.platform.flatMap { name in
+            "hubPlatform": registration.written?.platform.flatMap { name in
                 WrittenDevice.otherPlatforms[pns]?.contains(name) == true ? .string(name) : nil
             },
         ])

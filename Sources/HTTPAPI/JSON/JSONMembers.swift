@@ -41,15 +41,15 @@ struct StrictMembers {
     /// What to say of a member that is not known: what was meant, where that can be guessed.
     static func unknown(_ name: String, known: [String]) -> String {
         if known.isEmpty { return "no such member; there are none here" }
-        let other = Self.otherNames[name].flatMap { known.contains($0) ? $0 : nil }
+        let other = Self.otherNames[name]?.first(where: known.contains)
         if let meant = other ?? NearestWord.to(name, among: known) { return "no such member; did you mean \(meant)?" }
         return "no such member; known are \(known.sorted().joined(separator: ", "))"
     }
 
-    /// What other backends call it.
+    /// What other backends and the classic routes call it.
     private static let otherNames = [
-        "platform": "pns", "service": "pns", "token": "handle", "deviceToken": "handle", "message": "body",
-        "text": "body",
+        "pns": ["service", "services"], "platform": ["service", "services"], "platforms": ["services", "service"],
+        "token": ["handle"], "deviceToken": ["handle"], "message": ["body"], "text": ["body"],
     ]
 
     subscript(name: String) -> JSONValue? {

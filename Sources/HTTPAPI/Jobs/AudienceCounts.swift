@@ -25,14 +25,14 @@ struct AudienceCounts: Sendable {
     }
 
     /// - Throws: ``Problem`` 503 when too many counts run; the store's error.
-    func count(_ target: SendTarget, for caller: Caller, platforms: [PushService]) async throws -> Answer {
+    func count(_ target: SendTarget, for caller: Caller, services named: [PushService]) async throws -> Answer {
         guard self.permits.take(for: caller) else {
             throw Problem.later(.serviceUnavailable, "too many audiences are being counted at once", seconds: 1)
         }
         defer { self.permits.release(of: caller) }
 
         let end = ContinuousClock.now + self.time
-        let services = platforms.isEmpty ? PushService.allCases : platforms
+        let services = named.isEmpty ? PushService.allCases : named
         guard let audience = target.audience.expression else {
             let (found, isComplete) = try await self.services(of: target.recipients, app: caller.app, until: end)
             let counts = services.map { pns in (pns, found.count { $0 == pns }) }

@@ -81,7 +81,7 @@ struct HubAddressing {
     }
 
     private static func noService(_ pns: PushService, at hub: AppSpec.AzureHub) -> String {
-        "the app's hub does not send to \(pns.descriptor.title); it does to \(PushService.list(hub.platforms, otherNames: false))"
+        "the app's hub does not send to \(pns.descriptor.title); it does to \(PushService.list(hub.platforms))"
     }
 
     private static func refused(_ reason: String) -> Problem { Problem(.unprocessableContent, reason, type: "hub") }

@@ -3,7 +3,7 @@ import PushModel
 import ServiceLifecycle
 import Store
 
-/// Accepts jobs, has them published, and waits for the hub's answer where somebody wants it.
+/// Accepts jobs, has them published, and waits for them where somebody wants it.
 final class JobIntake: Sendable {
     private let store: any JobStore
     private let acceptor: JobAcceptor
@@ -14,7 +14,7 @@ final class JobIntake: Sendable {
     /// - Parameters:
     ///   - store: The store of jobs.
     ///   - publisher: Publishes their messages.
-    ///   - waiter: Receives the hub's answers.
+    ///   - waiter: Sees what becomes of them.
     ///   - drainWait: The longest wait once the process drains.
     init(store: any ResultStore, publisher: JobPublisher, waiter: OutcomeWaiter, drainWait: Duration) {
         self.store = store
@@ -24,69 +24,45 @@ final class JobIntake: Sendable {
         self.drainWait = drainWait
     }
 
-    /// The result of a job within the wait.
+    /// Accepts a job, and waits for it.
     ///
-    /// A reference, so that steps hand it on without copying the job.
-    final class Answer: Sendable {
-        /// As it is now.
-        let job: Job
-        /// Whether the hub has answered.
-        let isAnswered: Bool
-        /// Whether the same request had been accepted before.
-        let isRepeat: Bool
-
-        init(job: Job, isAnswered: Bool, isRepeat: Bool) {
-            self.job = job
-            self.isAnswered = isAnswered
-            self.isRepeat = isRepeat
-        }
-
-        /// A job without a waiting caller.
-        convenience init(accepted job: Job, isRepeat: Bool) {
-            self.init(job: job, isAnswered: job.hubHasAnswered, isRepeat: isRepeat)
-        }
-    }
-
     /// - Parameters:
     ///   - job: The job to accept.
-    ///   - wait: How long to wait for the hub's answer; zero = not at all.
-    /// - Returns: The job as it is at the hub's answer, or at the end of the wait.
+    ///   - wait: What to wait for, and how long.
+    /// - Returns: The job as it is when that has come, or at the end of the wait.
     /// - Throws: ``Problem`` 422 when the idempotency key was used for another request; `StoreError`.
-    func take(_ job: NewJob, wait: Duration) async throws -> Answer {
-        guard wait > .zero else { return try await self.accept(job) }
-        // The place is taken before the commit: an answer that comes right after it is heard.
-        let waited = job.waited(by: self.waiter.routingKey)
-        let deadline = ContinuousClock.now + wait
-        let ticket = self.waiter.enter(job.id)
+    func take(_ job: NewJob, _ wait: JobWait) async throws -> JobAnswer {
+        guard wait.time > .zero else { return try await self.accept(job, wait) }
+        // The place is taken before the commit: what comes right after it is heard.
+        let deadline = ContinuousClock.now + wait.time
+        let ticket = self.waiter.enter(job.id, for: wait.event)
         defer { self.waiter.leave(ticket) }
-        let accepted = try await self.accept(waited)
-        if accepted.isAnswered { return accepted }
-        if accepted.job.id != job.id {
-            let other = self.waiter.enter(accepted.job.id)
-            defer { self.waiter.leave(other) }
-            return await self.wait(for: accepted, ticket: other, until: deadline)
-        }
-        return await self.wait(for: accepted, ticket: ticket, until: deadline)
+        let accepted = try await self.accept(job.waited(by: self.waiter.routingKey), wait)
+        if accepted.hasCome { return accepted }
+        guard accepted.job.id != job.id else { return await self.wait(for: accepted, ticket, until: deadline) }
+        let other = self.waiter.enter(accepted.job.id, for: wait.event)
+        defer { self.waiter.leave(other) }
+        return await self.wait(for: accepted, other, until: deadline)
     }
 
-    /// Waits for the end of a job that was accepted.
+    /// Waits for a job that was accepted before.
     ///
     /// - Parameters:
     ///   - id: The job.
     ///   - app: Whose it is.
-    ///   - deadline: The end of the wait.
-    /// - Returns: The job as it is when it ends, or when the wait ends; nil = the app has no job of that id.
+    ///   - wait: What to wait for, and how long.
+    /// - Returns: The job as it is when that has come, or at the end of the wait; nil = the app has no job of that id.
     /// - Throws: `StoreError`.
-    func end(of id: JobID, app: AppID, until deadline: ContinuousClock.Instant) async throws -> Job? {
-        let ticket = self.waiter.enter(id)
+    func find(_ id: JobID, app: AppID, _ wait: JobWait) async throws -> JobAnswer? {
+        let deadline = ContinuousClock.now + wait.time
+        let ticket = self.waiter.enter(id, for: wait.event)
         defer { self.waiter.leave(ticket) }
         guard let job = try await self.store.job(id, app: app) else { return nil }
-        if job.state.isFinal { return job }
-        let accepted = Answer(accepted: job, isRepeat: false)
-        return await self.wait(for: accepted, ticket: ticket, until: deadline) { $0.state.isFinal }.job
+        let found = JobAnswer(job, wait)
+        return found.hasCome ? found : await self.wait(for: found, ticket, until: deadline)
     }
 
-    /// Accepts jobs of one app together, without waiting for the hub.
+    /// Accepts jobs of one app together, without waiting for them.
     ///
     /// - Parameter jobs: At most ``OutboxMessage/maximumMembers``.
     /// - Returns: The result for each job.
@@ -108,15 +84,15 @@ final class JobIntake: Sendable {
         return ids
     }
 
-    private func accept(_ job: NewJob) async throws -> Answer {
+    private func accept(_ job: NewJob, _ wait: JobWait) async throws -> JobAnswer {
         let answer = try await job.isToFew ? self.groups.accept(job) : self.acceptor.accept([job])[0]
         switch answer {
-        case .accepted(let accepted): return Answer(accepted: accepted, isRepeat: false)
+        case .accepted(let accepted): return JobAnswer(accepted, wait)
         case .repeated(let id):
             guard let first = try await self.store.job(id, app: job.app) else {
                 throw StoreError(.corrupt, "an idempotency key without its job")
             }
-            return Answer(accepted: first, isRepeat: true)
+            return JobAnswer(first, wait)
         case .keyReused: throw Self.keyReused
         case .backlogFull: throw Self.backlogFull
         }
@@ -132,13 +108,12 @@ final class JobIntake: Sendable {
     )
 
     private func wait(
-        for accepted: Answer,
-        ticket: OutcomeWaiter.Ticket,
-        until deadline: ContinuousClock.Instant,
-        or isDone: @escaping @Sendable (Job) -> Bool = { _ in true }
-    ) async -> Answer {
+        for accepted: JobAnswer,
+        _ ticket: OutcomeWaiter.Ticket,
+        until deadline: ContinuousClock.Instant
+    ) async -> JobAnswer {
         let answered = await withTaskGroup(of: Job?.self) { group in
-            group.addTask { await ticket.answers.first(where: isDone) }
+            group.addTask { await ticket.jobs.first { _ in true } }
             group.addTask {
                 // Cancelled = the other was first.
                 do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return nil }
@@ -155,12 +130,12 @@ final class JobIntake: Sendable {
             defer { group.cancelAll() }
             return await group.next() ?? nil
         }
-        if let answered { return Answer(job: answered, isAnswered: true, isRepeat: accepted.isRepeat) }
+        if let answered { return JobAnswer(answered, accepted.wait) }
         // Once more at the deadline. The job is accepted: a store that cannot be read now must not turn that into a failure.
         let job = accepted.job
         let last: Job
         do { last = try await self.store.job(job.id, app: job.app) ?? job } catch { last = job }
-        return Answer(accepted: last, isRepeat: accepted.isRepeat)
+        return JobAnswer(last, accepted.wait)
     }
 }
 
@@ -172,15 +147,5 @@ extension NewJob {
         if let count = send.audience.listed { return count <= 10 }
         guard let tags = send.audience.alternatives, tags.count == 1 else { return false }
         return tags[0].owned == .user
-    }
-}
-
-extension Job {
-    /// Whether the hub has answered.
-    var hubHasAnswered: Bool {
-        switch self.work {
-        case .register: self.result != nil || self.state.isFinal
-        case .send: self.hubState != nil || self.state.isFinal
-        }
     }
 }

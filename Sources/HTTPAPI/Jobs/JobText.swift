@@ -59,7 +59,6 @@ struct JobText {
         members.add("kind", job.work.kind.rawValue)
         members.add("state", job.state.rawValue)
         members.add("isFinal", job.state.isFinal)
-        members.add("hubState", job.hubState?.rawValue)
         members.add("reason", job.reason ?? self.blockedReason)
         members.add("user", job.user?.name)
         members.add("key", job.key)
@@ -90,10 +89,10 @@ struct JobText {
                 }
             }
             if !send.platforms.isEmpty {
-                members.addArray("platforms") { for platform in send.platforms { $0.append(platform.rawValue) } }
+                members.addArray("services") { for service in send.platforms { $0.append(service.rawValue) } }
             }
             self.writeCounts(to: &members)
-            if let calls = self.calls { members.add("hub") { HubCallsText.write(calls, of: job, to: &$0) } }
+            if let calls = self.calls { members.add("hub") { HubCallsText.write(calls, to: &$0) } }
         }
         if !self.warnings.isEmpty { members.add("warnings", SendPreview.json(self.warnings)) }
     }

@@ -5,7 +5,7 @@ import PushModel
 import ServiceLifecycle
 import Store
 
-/// Delivers the hub's answers to waiting requests (rule 16).
+/// Hands jobs to the requests that wait for them (rule 16).
 ///
 /// It owns a queue that dies with the process. An event names a job and has no content; one query reads all named jobs,
 /// however many requests wait. A lost event costs at most half a second: a timer and each reconnect read all awaited
@@ -18,10 +18,15 @@ final class OutcomeWaiter: Service {
     private static let readSize = 200
 
     private struct State {
-        var tickets: [JobID: [UInt64: AsyncStream<Job>.Continuation]] = [:]
+        var tickets: [JobID: [UInt64: Place]] = [:]
         var lastTicket: UInt64 = 0
         /// The jobs to read next.
         var wanted: Set<JobID> = []
+    }
+
+    private struct Place {
+        let event: JobWait.Event
+        let continuation: AsyncStream<Job>.Continuation
     }
 
     /// Names this process's queue: the job's row carries it.
@@ -48,27 +53,27 @@ final class OutcomeWaiter: Service {
     struct Ticket: Sendable {
         let job: JobID
         fileprivate let number: UInt64
-        /// The job, once the hub has answered.
-        let answers: AsyncStream<Job>
+        /// The job, once what is waited for has come.
+        let jobs: AsyncStream<Job>
     }
 
-    func enter(_ job: JobID) -> Ticket {
-        let (answers, continuation) = AsyncStream<Job>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    func enter(_ job: JobID, for event: JobWait.Event) -> Ticket {
+        let (jobs, continuation) = AsyncStream<Job>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let number = self.state.withLockedValue { state in
             state.lastTicket += 1
-            state.tickets[job, default: [:]][state.lastTicket] = continuation
+            state.tickets[job, default: [:]][state.lastTicket] = Place(event: event, continuation: continuation)
             return state.lastTicket
         }
-        return Ticket(job: job, number: number, answers: answers)
+        return Ticket(job: job, number: number, jobs: jobs)
     }
 
     func leave(_ ticket: Ticket) {
-        let continuation = self.state.withLockedValue { state in
+        let place = self.state.withLockedValue { state in
             let found = state.tickets[ticket.job]?.removeValue(forKey: ticket.number)
             if state.tickets[ticket.job]?.isEmpty == true { state.tickets[ticket.job] = nil }
             return found
         }
-        continuation?.finish()
+        place?.continuation.finish()
     }
 
     func run() async throws {
@@ -141,7 +146,7 @@ final class OutcomeWaiter: Service {
             let piece = Array(rest.prefix(Self.readSize))
             rest = rest.dropFirst(piece.count)
             do {
-                for job in try await self.look(piece) where job.hubHasAnswered { self.hand(job) }
+                for job in try await self.look(piece) { self.hand(job) }
             } catch {
                 // The next periodic read may succeed, and the job is accepted in any case.
                 self.logger.debug("Reading the jobs of waiting requests failed", metadata: ["error": "\(error)"])
@@ -151,6 +156,6 @@ final class OutcomeWaiter: Service {
 
     private func hand(_ job: Job) {
         let waiting = self.state.withLockedValue { Array(($0.tickets[job.id] ?? [:]).values) }
-        for continuation in waiting { continuation.yield(job) }
+        for place in waiting where place.event.hasCome(to: job) { place.continuation.yield(job) }
     }
 }

@@ -19,7 +19,7 @@ struct RegisterJobs: Sendable {
         user: UserName?,
         request: APIRequest,
         idempotentAs route: String? = nil
-    ) async throws -> JobIntake.Answer {
+    ) async throws -> JobAnswer {
         let configuration = self.context.configuration
         let caller = try request.caller
         if request.spec.azureHub != nil, let owner = work.onBehalf?.user ?? user {
@@ -38,8 +38,7 @@ struct RegisterJobs: Sendable {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
             }
         )
-        let wait = request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait
-        return try await self.context.intake.take(job, wait: wait)
+        return try await self.context.intake.take(job, JobWait(request, for: job.work, configuration))
     }
 
     /// How long anybody may ask for the answer to a question.
@@ -62,27 +61,23 @@ struct RegisterJobs: Sendable {
     /// - Throws: ``Problem``: 404, 410 and `refusal` for the hub's refusals; 503 without an answer of the hub, because the
     ///   registration is not in force yet. The job continues in the background, and a repeat is harmless.
     func response(
-        to answer: JobIntake.Answer,
+        to answer: JobAnswer,
         request: APIRequest,
         refusal: HTTPResponse.Status = .badRequest,
         isRepeatable: Bool = true,
         late: String = "the hub has not answered in time; the change continues, and repeating it is safe",
         success: (RegisterResult) async throws -> Response?
     ) async throws -> Response {
-        let preference = request.preference
         let id = answer.job.id.description
         if let result = answer.job.result {
             if var response = try await success(result) {
                 response.headers[.job] = id
-                response.headers[.preferenceApplied] = preference.applied(
-                    answered: true,
-                    most: self.context.configuration.maximumWait
-                )
+                response.headers[.preferenceApplied] = answer.preferenceApplied
                 return response
             }
             throw Self.problem(result, refusal: refusal, job: id)
         }
-        guard !isRepeatable || !answer.isAnswered && preference.isStated else {
+        guard !isRepeatable || !answer.hasCome && answer.wait.allowsAccepted else {
             throw Problem(
                 .serviceUnavailable,
                 late,
@@ -90,10 +85,7 @@ struct RegisterJobs: Sendable {
             )
         }
         var headers: HTTPFields = [.job: id, .location: "\(request.prefix)jobs/\(id)"]
-        headers[.preferenceApplied] = preference.applied(
-            answered: false,
-            most: self.context.configuration.maximumWait
-        )
+        headers[.preferenceApplied] = answer.wait.applied(isAnswered: false)
         return Response(status: .accepted, headers: headers)
     }
 

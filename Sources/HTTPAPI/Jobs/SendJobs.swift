@@ -16,9 +16,8 @@ struct SendJobs: Sendable {
     ///   - notification: The rich notification to store with the send.
     ///   - label: The sender's own name for it.
     ///   - recipients: The devices, where the send names them one by one.
-    ///   - wait: The longest wait for the hub's answer.
     ///   - route: The route's name for `Idempotency-Key`; nil = the route ignores the header.
-    /// - Returns: The result, if there is one in time.
+    /// - Returns: The job, and whether what the request waits for has come in time.
     /// - Throws: ``Problem``; `StoreError` when it could not be accepted.
     func take(
         _ send: SendRequest,
@@ -28,9 +27,8 @@ struct SendJobs: Sendable {
         notification: NewRichNotification? = nil,
         label: JobLabel? = nil,
         recipients: RecipientList? = nil,
-        wait: Duration,
         idempotentAs route: String?
-    ) async throws -> JobIntake.Answer {
+    ) async throws -> JobAnswer {
         let caller = try request.caller
         let key = try route.flatMap { try request.idempotency(route: $0) }
         let job = try self.job(
@@ -47,8 +45,8 @@ struct SendJobs: Sendable {
             label: label,
             recipients: recipients
         )
-        // The hub has no answer before the start.
-        return try await self.context.intake.take(job, wait: job.startsAt == nil ? wait : .zero)
+        let wait = JobWait(request, for: job.work, startsAt: job.startsAt, self.context.configuration)
+        return try await self.context.intake.take(job, wait)
     }
 
     /// The job of a send.
@@ -93,20 +91,20 @@ struct SendJobs: Sendable {
     ///
     /// - Parameters:
     ///   - content: The content.
-    ///   - platforms: The services; empty = all services the app has credentials for.
+    ///   - named: The services; empty = all services the app has credentials for.
     ///   - options: The delivery options.
     ///   - spec: The app.
     /// - Throws: ``Problem`` 400 that names the member.
     static func check(
         _ content: Content,
-        for platforms: [PushService],
+        for named: [PushService],
         options: PayloadFormatter.Options = PayloadFormatter.Options(),
         spec: AppSpec
     ) throws {
         if case .message(let message) = content, message.isSurelySmall { return }
         // An app that has none yet may have any when its turn comes.
         let all = spec.services.isEmpty ? PushService.inService : spec.services
-        var wanted = (platforms.isEmpty ? all : platforms).filter(\.isInService)
+        var wanted = (named.isEmpty ? all : named).filter(\.isInService)
         var content = content
         if case .native(let native) = content {
             try Self.measure(content, for: native.services, options)

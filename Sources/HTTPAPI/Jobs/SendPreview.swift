@@ -42,13 +42,13 @@ struct SendPreview {
             measured = try PayloadFormatter.measure(self.send.content, for: pns, options: options)
         } catch {
             return .members([
-                "pns": .string(pns.rawValue), "credential": credential.named.map { .string($0.name) },
+                "service": .string(pns.rawValue), "credential": credential.named.map { .string($0.name) },
                 "errors": Self.json(faults + [error]),
             ])
         }
         if let excess = measured.excess { faults.append(excess) }
         return .members([
-            "pns": .string(pns.rawValue),
+            "service": .string(pns.rawValue),
             "credential": credential.named.map { .string($0.name) },
             "headers": .object(
                 self.headers(of: measured.payload, credential).map { .init($0.name, .string($0.value)) }

@@ -47,12 +47,12 @@ struct BulkRoutes: Sendable {
 
     private func export(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()
-        let list = try ListQuery(request, filters: ["user", "tag", "pns"], maximum: Self.maximumPiece)
+        let list = try ListQuery(request, filters: ["user", "tag", "service"], maximum: Self.maximumPiece)
         let query = RegistrationQuery(
             app: request.app,
             user: try list.user("user"),
             tag: try list.tag("tag"),
-            pns: try list.pns,
+            pns: try list.service,
             state: .live,
             cursor: try list.cursor,
             limit: Self.page

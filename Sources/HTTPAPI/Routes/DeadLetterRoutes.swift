@@ -139,7 +139,7 @@ struct DeadLetterText {
             return .members([
                 "batches": .integer(batches.count),
                 "devices": .integer(batches.reduce(0) { $0 + $1.devices.count }),
-                "pns": (first?.key.pns.rawValue).map(JSONValue.string),
+                "service": (first?.key.pns.rawValue).map(JSONValue.string),
                 "priority": (first?.priority.rawValue).map(JSONValue.string),
                 "page": only.map { .integer($0.key.page) },
                 "attempt": only.map { .integer($0.key.attempt) },

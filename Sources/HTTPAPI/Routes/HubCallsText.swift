@@ -6,26 +6,26 @@ enum HubCallsText {
     /// The most that a job shows.
     static let most = 100
 
-    static func write(_ calls: [HubCall], of job: Job, to members: inout JSONWriter) {
+    static func write(_ calls: [HubCall], to members: inout JSONWriter) {
         members.add("kind", "azure")
-        members.add("note", job.hubState == .enqueued ? Self.note(on: calls) : nil)
+        members.add("note", Self.note(on: calls))
         members.add("calls", JSONValue.array(calls.prefix(Self.most).map(Self.json)))
         if calls.count > Self.most { members.add("more", true) }
     }
 
-    /// The meaning of `Enqueued` (rule 18); nil = the hub has taken none of the calls.
+    /// What is known of the devices (rule 18); nil = the hub has taken none of the calls.
     private static func note(on calls: [HubCall]) -> String? {
         let taken = calls.filter { $0.state == .taken }
         guard !taken.isEmpty else { return nil }
         let known =
-            "Enqueued: the hub took the calls that count as accepted; only its telemetry says what became of each device"
+            "the hub took the calls that count as accepted; only its telemetry says what became of each device"
         return taken.contains { $0.telemetry == .notOffered }
             ? "\(known), and the tier of this hub does not offer it" : known
     }
 
     private static func json(_ call: HubCall) -> JSONValue {
         .members([
-            "pns": .string(call.key.pns.rawValue),
+            "service": .string(call.key.pns.rawValue),
             "place": Recipient.place(of: call.key.number).map { .integer($0) },
             "state": .string(call.state.rawValue),
             "notification": call.id.map { .string($0) },

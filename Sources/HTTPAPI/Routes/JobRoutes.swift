@@ -18,11 +18,11 @@ struct JobRoutes: Sendable {
 
     private func list(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
-        let list = try ListQuery(request, filters: ["state", "pns", "user", "since", "kind", "label"])
+        let list = try ListQuery(request, filters: ["state", "service", "user", "since", "kind", "label"])
         var query = JobQuery(
             app: request.app,
             state: try list.choice("state", Job.State.allCases.map(\.rawValue), Job.State.init(rawValue:)),
-            pns: try list.pns,
+            pns: try list.service,
             user: try list.user("user"),
             kind: try list.choice("kind", JobKind.allCases.map(\.rawValue), JobKind.init(rawValue:)),
             label: try list.label,
@@ -66,11 +66,15 @@ struct JobRoutes: Sendable {
         self.context.monitor.forget(job.id)
         // It may have ended between the two looks.
         guard !stopped.state.isFinal || stopped.state == .cancelled else { throw Self.ended(stopped.state) }
-        return JobText(job: stopped, prefix: request.prefix).response(status: stopped.state.isFinal ? .ok : .accepted)
+        var answer = JobAnswer(stopped, JobWait(request, for: stopped.work, self.context.configuration))
+        if !answer.hasCome, answer.wait.time > .zero {
+            answer = try await self.context.intake.find(stopped.id, app: request.app, answer.wait) ?? answer
+        }
+        return answer.response(isDone: answer.hasCome, prefix: request.prefix)
     }
 
     private func deliveries(_ request: APIRequest) async throws -> Response {
-        let list = try ListQuery(request, filters: ["outcome", "pns"])
+        let list = try ListQuery(request, filters: ["outcome", "service"])
         let words = ["accepted"] + FailureClass.allCases.map(\.rawValue)
         let query = DeliveryQuery(
             job: JobID(high: 0, low: 0),
@@ -78,7 +82,7 @@ struct JobRoutes: Sendable {
             outcome: try list.choice("outcome", words) { word in
                 word == "accepted" ? .accepted : FailureClass(rawValue: word).map(DeliveryRecord.Outcome.failed)
             },
-            pns: try list.pns,
+            pns: try list.service,
             cursor: try list.cursor,
             limit: try list.limit
         )
@@ -116,7 +120,7 @@ struct JobRoutes: Sendable {
             case .failed(let failure): failure.rawValue
             }
         return .members([
-            "pns": .string(record.pns.rawValue),
+            "service": .string(record.pns.rawValue),
             "registration": record.registration.map { .string($0.text) },
             "user": record.user.map { .string($0.name) },
             "place": record.place.map { .integer($0) },

@@ -39,8 +39,8 @@ struct ListQuery {
         }
     }
 
-    var pns: PushService? {
-        get throws { try self.choice("pns", PushService.allCases.flatMap(\.names), PushService.init(platformName:)) }
+    var service: PushService? {
+        get throws { try self.choice("service", PushService.allCases.map(\.rawValue), PushService.init(rawValue:)) }
     }
 
     func user(_ name: String) throws -> UserName? {

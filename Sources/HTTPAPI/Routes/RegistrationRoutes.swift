@@ -30,12 +30,12 @@ struct RegistrationRoutes: Sendable {
 
     private func list(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
-        let list = try ListQuery(request, filters: ["user", "tag", "pns", "handle", "state"])
+        let list = try ListQuery(request, filters: ["user", "tag", "service", "handle", "state"])
         var query = RegistrationQuery(
             app: request.app,
             user: try list.user("user"),
             tag: try list.tag("tag"),
-            pns: try list.pns,
+            pns: try list.service,
             handles: try list.handles("handle"),
             state: try list.choice(
                 "state",
@@ -158,7 +158,7 @@ struct RegistrationRoutes: Sendable {
     private func upsert(_ request: APIRequest) throws -> RegisterRequest.Upsert {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let members = try StrictMembers(request.json(), known: ["pns", "handle", "credential", "user", "tags"])
+        let members = try StrictMembers(request.json(), known: ["service", "handle", "credential", "user", "tags"])
         let wanted: ImportedRegistration
         do {
             wanted = try ImportLine(spec: request.spec, now: .now, owner: caller.user).registration(members)
@@ -259,7 +259,7 @@ struct RegistrationRoutes: Sendable {
         .members([
             "id": .string(registration.id.text),
             "user": registration.user.map { .string($0.name) },
-            "pns": registration.pns.map { .string($0.rawValue) },
+            "service": registration.pns.map { .string($0.rawValue) },
             // Shortened, because a whole handle lets its reader send to the device.
             "handle": registration.handle.map { .string($0.description) },
             "credential": registration.credential.named.map { .string($0.name) },

@@ -25,20 +25,11 @@ struct UserRoutes: Sendable {
         guard caller.maySee(answer.job) else {
             throw Problem(.conflict, "the user is being removed already, by a job of somebody else")
         }
-        let isDone = request.preference.wait != nil && answer.job.state.isFinal
-        let text = JobText(job: answer.job, prefix: request.prefix)
-        var response = text.response(status: isDone ? .ok : .accepted)
-        response.headers[.job] = text.id
-        response.headers[.location] = text.location
-        response.headers[.preferenceApplied] = request.preference.applied(
-            answered: isDone,
-            most: self.context.configuration.maximumWait
-        )
-        return response
+        return answer.response(isDone: answer.isAwaited, prefix: request.prefix)
     }
 
-    private func take(_ user: UserName, _ request: APIRequest) async throws -> JobIntake.Answer {
-        let (caller, configuration) = (try request.caller, self.context.configuration)
+    private func take(_ user: UserName, _ request: APIRequest) async throws -> JobAnswer {
+        let caller = try request.caller
         let job = NewJob(
             app: request.app,
             // It forgets the name, also where that is who asks.
@@ -50,7 +41,7 @@ struct UserRoutes: Sendable {
         do {
             return try await self.context.intake.take(
                 job,
-                wait: request.preference.limit(most: configuration.maximumWait) ?? .zero
+                JobWait(request, for: job.work, self.context.configuration)
             )
         } catch let error as StoreError where error.code == .conflict {
             throw Problem.forbidden("an account has that name: only an operator may remove the user")

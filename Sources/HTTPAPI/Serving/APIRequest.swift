@@ -11,6 +11,8 @@ final class APIRequest: Sendable {
     let path: String
     let rawQuery: String
     let template: String
+    /// Whether its route is one that existing apps know.
+    let isClassic: Bool
     let parameters: [String: String]
     let query: QueryParameters
     let body: [UInt8]
@@ -38,6 +40,7 @@ final class APIRequest: Sendable {
         self.path = request.uri.path
         self.rawQuery = request.uri.query ?? ""
         self.template = match.template
+        self.isClassic = match.route.isClassic
         self.parameters = match.parameters
         self.query = QueryParameters(request.uri.query)
         self.body = body.bytes

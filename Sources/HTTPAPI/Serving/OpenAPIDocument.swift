@@ -20,7 +20,7 @@ enum OpenAPIDocument {
     private static let lists: [String: String] = [
         "services": PushService.allCases.map(\.rawValue).joined(separator: ", "),
         "names of services": PushService.allCases.flatMap(\.names).joined(separator: ", "),
-        "names in service": PushService.list(PushService.inService),
+        "names in service": PushService.list(PushService.inService, otherNames: true),
         "pattern of names in service": Self.pattern(PushService.inService.flatMap(\.names)),
         "queues": WorkQueue.allCases.map(\.description).joined(separator: ", "),
         "forms of classic handles": PushService.allCases.map(Self.classicHandle).joined(separator: ", "),
@@ -43,8 +43,8 @@ enum OpenAPIDocument {
 
     /// The schema of a device of that service.
     private static func handle(_ service: PushService) -> String {
-        let names = service.names.joined(separator: ", ")
-        return "{properties: {pns: {enum: [\(names)]}, handle: {pattern: '\(service.descriptor.handle.pattern)'}}}"
+        let handle = service.descriptor.handle.pattern
+        return "{properties: {service: {enum: [\(service.rawValue)]}, handle: {pattern: '\(handle)'}}}"
     }
 
     /// The schema of a registration at that service on a classic route.

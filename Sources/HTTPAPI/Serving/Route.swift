@@ -33,8 +33,10 @@ struct Route: Sendable {
     let template: String
     let access: Access
     let body: Body
-    /// Whether its path is found in any letter case and with a slash at its end, as existing apps may write it; parameters are exact.
-    let isTolerant: Bool
+    /// Whether existing apps know it.
+    ///
+    /// Then its path is found in any letter case and with a slash at its end, and it waits for the hub's answer only.
+    let isClassic: Bool
     /// Why an app whose hub is over a wire has no such route; nil = it has.
     let embeddedOnly: String?
     let handler: @Sendable (APIRequest) async throws -> Response
@@ -44,7 +46,7 @@ struct Route: Sendable {
         _ template: String,
         access: Access = .caller,
         body: Body = .none,
-        isTolerant: Bool = false,
+        isClassic: Bool = false,
         embeddedOnly: String? = nil,
         handler: @escaping @Sendable (APIRequest) async throws -> Response
     ) {
@@ -52,7 +54,7 @@ struct Route: Sendable {
         self.template = template
         self.access = access
         self.body = body
-        self.isTolerant = isTolerant
+        self.isClassic = isClassic
         self.embeddedOnly = embeddedOnly
         self.handler = handler
     }
@@ -85,7 +87,7 @@ struct RouteTable: Sendable {
         let segments: [Substring]
         var routes: [HTTPRequest.Method: Route]
 
-        var isTolerant: Bool { self.routes.values.contains { $0.isTolerant } }
+        var isClassic: Bool { self.routes.values.contains { $0.isClassic } }
 
         /// - Parameters:
         ///   - path: The path's segments.
@@ -138,7 +140,7 @@ struct RouteTable: Sendable {
                 }
             }
         }
-        self.tolerant = self.entries.filter(\.isTolerant)
+        self.tolerant = self.entries.filter(\.isClassic)
     }
 
     /// Every template with its methods, for the test that holds the OpenAPI document to it.

@@ -136,7 +136,7 @@ package struct WireHost: JobTaker {
         return try await work()
     }
 
-    /// Accepts a job, and waits for the hub's answer.
+    /// Accepts a job, and waits for its outcome.
     ///
     /// - Parameters:
     ///   - job: The job.
@@ -144,7 +144,7 @@ package struct WireHost: JobTaker {
     /// - Returns: The job, or that of the request which this one repeats.
     /// - Throws: What ``refusal(of:request:route:)`` has words for.
     package func take(_ job: NewJob, wait: Duration) async throws -> Job {
-        try await self.intake.take(job, wait: wait).job
+        try await self.intake.take(job, JobWait(for: .outcome, time: wait)).job
     }
 
     /// Accepts a job; see ``take(_:wait:)``.
@@ -157,7 +157,8 @@ package struct WireHost: JobTaker {
     ///
     /// - Returns: The job as it is when it ends, or at the deadline; nil = the app has no job of that id.
     package func end(of id: JobID, app: AppID, until deadline: ContinuousClock.Instant) async throws -> Job? {
-        try await self.intake.end(of: id, app: app, until: deadline)
+        let wait = JobWait(for: .outcome, time: ContinuousClock.now.duration(to: deadline))
+        return try await self.intake.find(id, app: app, wait)?.job
     }
 
     /// How long a change of a registration is waited for.

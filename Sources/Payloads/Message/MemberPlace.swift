@@ -90,7 +90,7 @@ extension Content.Message {
         throw InvalidValue(
             member: "body",
             "is required for \(pns.descriptor.title), which cannot localise a text: give a title or body beside the keys, or leave the "
-                + "service out with `platforms`"
+                + "service out with `services`"
         )
     }
 }

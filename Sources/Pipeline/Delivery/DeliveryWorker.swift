@@ -274,6 +274,11 @@ extension DeliveryWorker {
             }
             CrashPoint.deliverSent.reach()
             try await self.record(outcomes, of: batches[0], retry)
+            // Each may have been the last of its job.
+            let awaited = begun.compactMap { index in
+                located[index].waiter.map { (job: keys[index].job, waiter: $0) }
+            }
+            await EventSender(broker: self.broker).notify(awaited)
             return .done
         } catch let error as StoreError {
             guard batches.count == 1 else { return .split }

@@ -105,9 +105,7 @@ extension SendWorker {
             exclusive
             ? try await self.slices.exclusively(priority, work)
             : try await self.slices.withPermit(priority, tenant: claim.message.app, work)
-        let events = advance.answered.map { OutgoingMessage(eventFor: $0.job, waiter: $0.waiter) }
-        // Waiting processes also read periodically, so a failure here does no harm.
-        if !events.isEmpty { _ = await self.broker.publish(events, deadline: .seconds(1)) }
+        await EventSender(broker: self.broker).notify(advance.answered.map { ($0.job, $0.waiter) })
         return advance
     }
 

@@ -29,7 +29,7 @@ package enum HubSendState: String, Sendable {
             case .scheduled: .scheduled
             case .queued: .enqueued
             case .running, .retrying, .cancelling, .expiring: .processing
-            case .completed: job.hubState == .noTargetFound ? .noTargetFound : .completed
+            case .completed: job.isWithoutTargets ? .noTargetFound : .completed
             case .abandoned, .expired: .abandoned
             case .cancelled: .canceled
             }

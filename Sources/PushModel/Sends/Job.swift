@@ -11,8 +11,6 @@ package struct Job: Sendable, Equatable {
     package let priority: Priority
     package let work: Work
     package var state: State
-    /// The hub's own word, beside ``state``.
-    package var hubState: HubState?
     /// The result of a register job.
     package let result: RegisterResult?
     /// Why it was abandoned, or what it waits for.
@@ -46,7 +44,6 @@ package struct Job: Sendable, Equatable {
         priority: Priority,
         work: Work,
         state: State,
-        hubState: HubState?,
         result: RegisterResult?,
         reason: String?,
         accepted: Timestamp,
@@ -69,7 +66,6 @@ package struct Job: Sendable, Equatable {
         self.priority = priority
         self.work = work
         self.state = state
-        self.hubState = hubState
         self.result = result
         self.reason = reason
         self.cause = cause
@@ -87,6 +83,19 @@ package struct Job: Sendable, Equatable {
 
     /// From when on a time to live counts.
     package var begins: Timestamp { self.startsAt ?? self.accepted }
+
+    /// Whether the hub has answered: it has looked for a send's devices, or has made a registration's change.
+    package var isAnswered: Bool {
+        switch self.work {
+        case .register: self.state.isFinal
+        case .send: self.state != .scheduled && self.state != .queued
+        }
+    }
+
+    /// Whether a send is over because nobody was there.
+    package var isWithoutTargets: Bool {
+        self.work.kind == .send && self.state == .completed && self.counts.values.allSatisfy { $0.targets == 0 }
+    }
 
     /// How far a send is fanned out in batches, for each service.
     package struct Progress: Sendable, Equatable {
@@ -178,15 +187,6 @@ package struct Job: Sendable, Equatable {
             case .scheduled, .queued, .running, .retrying, .completed, .abandoned: false
             }
         }
-    }
-
-    /// A hub's outcome state, in the words of Azure Notification Hubs.
-    package enum HubState: String, Codable, Sendable {
-        case enqueued = "Enqueued"
-        case completed = "Completed"
-        case abandoned = "Abandoned"
-        case unknown = "Unknown"
-        case noTargetFound = "NoTargetFound"
     }
 }
 

@@ -53,10 +53,10 @@ extension PushService {
     /// Whether the service still takes notifications.
     package var isInService: Bool { self.descriptor.isInService }
 
-    /// The names accepted for it, its own first.
+    /// The names that the classic routes and a hub's wire accept for it, its own first.
     package var names: [String] { [self.rawValue] + self.descriptor.otherNames }
 
-    /// Reads a platform name as apps write it: any letter case, other names too, such as `gcm` for ``fcm``.
+    /// Reads a platform's name of a classic route or a hub's wire: any letter case, other names too, such as `gcm` for ``fcm``.
     ///
     /// - Returns: nil when no service has that name.
     package init?(platformName: String) {
@@ -67,13 +67,13 @@ extension PushService {
         self = found
     }
 
-    /// A list of the names that ``init(platformName:)`` accepts, as text: `apns, fcm, gcm or wns`.
+    /// A list of services as text: `apns, fcm or wns`.
     ///
     /// - Parameters:
     ///   - services: The services.
-    ///   - otherNames: Whether to include alternative names.
+    ///   - otherNames: Whether to include the other names that ``init(platformName:)`` accepts.
     /// - Returns: The list.
-    package static func list(_ services: [PushService] = allCases, otherNames: Bool = true) -> String {
+    package static func list(_ services: [PushService] = allCases, otherNames: Bool = false) -> String {
         let names = otherNames ? services.flatMap(\.names) : services.map(\.rawValue)
         guard let last = names.last, names.count > 1 else { return names.first ?? "" }
         return "\(names.dropLast().joined(separator: ", ")) or \(last)"
@@ -96,11 +96,16 @@ extension PushService {
     /// - Parameters:
     ///   - name: The name; nil = it is not to be shown, or was no text.
     ///   - services: The accepted services.
+    ///   - otherNames: Whether ``init(platformName:)`` reads the name.
     /// - Returns: The error, which lists their names.
-    package static func unknown(_ name: String? = nil, among services: [PushService] = allCases) -> InvalidValue {
-        let isKnown = name.flatMap(PushService.init(platformName:)) != nil
-        let fault = isKnown ? Self.retiredFault : "is not a platform"
-        let words = "\(fault); use \(PushService.list(services))"
+    package static func unknown(
+        _ name: String? = nil,
+        among services: [PushService] = allCases,
+        otherNames: Bool = false
+    ) -> InvalidValue {
+        let known = name.flatMap { otherNames ? PushService(platformName: $0) : PushService(rawValue: $0) }
+        let fault = known != nil ? Self.retiredFault : otherNames ? "is not a platform" : "is not a push service"
+        let words = "\(fault); use \(PushService.list(services, otherNames: otherNames))"
         return InvalidValue(name.map { "\"\($0.prefix(40))\" \(words)" } ?? words)
     }
 }

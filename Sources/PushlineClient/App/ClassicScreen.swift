@@ -46,7 +46,7 @@ public struct ClassicScreen: Sendable, Equatable {
     /// The text to send.
     public var message = ""
     /// The switches that are on.
-    public var switches: Set<Platform> = [.apns]
+    public var switches: Set<PushNotification.Service> = [.apns]
     /// How far the sign-in is.
     public private(set) var phase = Phase.signedOut
     /// Whether calls of a send are being made.
@@ -56,7 +56,7 @@ public struct ClassicScreen: Sendable, Equatable {
     private var attempts = 0
 
     /// The services that have a switch, in their order.
-    public static let platforms: [Platform] = [.wns, .fcm, .apns]
+    public static let services: [PushNotification.Service] = [.wns, .fcm, .apns]
 
     /// A screen on which nobody is signed in.
     public init() {}
@@ -73,7 +73,7 @@ public struct ClassicScreen: Sendable, Equatable {
     }
 
     /// The services to send through, in the order of their switches.
-    public var chosen: [Platform] { Self.platforms.filter(self.switches.contains) }
+    public var chosen: [PushNotification.Service] { Self.services.filter(self.switches.contains) }
 }
 
 // MARK: What happens
@@ -117,7 +117,7 @@ extension ClassicScreen {
 
     /// Appends what came of one call.
     public mutating func append(_ result: ClassicResult) {
-        let service = result.platform.rawValue.uppercased()
+        let service = result.service.rawValue.uppercased()
         if let error = result.error {
             // The status is in its message.
             self.append("\(service): \(error.message)", isFailure: true)

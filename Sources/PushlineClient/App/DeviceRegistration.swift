@@ -140,6 +140,6 @@ extension Device {
     public init(apnsToken token: Data, credential: String? = nil, tags: [String] = []) {
         let digits = Array("0123456789ABCDEF")
         let handle = String(token.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
-        self.init(platform: .apns, handle: handle, credential: credential, tags: tags)
+        self.init(service: .apns, handle: handle, credential: credential, tags: tags)
     }
 }

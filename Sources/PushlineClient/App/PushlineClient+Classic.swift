@@ -13,7 +13,7 @@ extension PushlineClient {
     /// - Parameters:
     ///   - text: The text.
     ///   - user: The recipient.
-    ///   - platform: The push service. Others need a call each.
+    ///   - service: The push service. Others need a call each.
     ///   - idempotencyKey: Repeat the call with the same key where its answer is lost: nothing is sent twice.
     /// - Returns: The job's id; nil from a server that has no jobs.
     /// - Throws: ``PushlineError``.
@@ -21,13 +21,13 @@ extension PushlineClient {
     public func sendMessage(
         _ text: String,
         to user: String,
-        through platform: Platform,
+        through service: PushNotification.Service,
         idempotencyKey: String = UUID().uuidString
     ) async throws -> String? {
         let call = Call(
             method: "POST",
             path: ["notifications"],
-            query: [("pns", platform.rawValue), ("to_tag", user)],
+            query: [("pns", service.rawValue), ("to_tag", user)],
             headers: ["Content-Type": "application/json;charset=utf-8", "Idempotency-Key": idempotencyKey],
             body: try Coding.body(text)
         )
@@ -39,21 +39,21 @@ extension PushlineClient {
     /// - Parameters:
     ///   - text: The text.
     ///   - user: The recipient.
-    ///   - platforms: The push services.
+    ///   - services: The push services.
     ///   - onResult: Called with each call's result as it comes.
     /// - Throws: `CancellationError`.
     public func sendMessage(
         _ text: String,
         to user: String,
-        through platforms: [Platform],
+        through services: [PushNotification.Service],
         onResult: (ClassicResult) async -> Void
     ) async throws {
-        for platform in platforms {
+        for service in services {
             do {
-                let job = try await self.sendMessage(text, to: user, through: platform)
-                await onResult(ClassicResult(platform: platform, job: job, error: nil))
+                let job = try await self.sendMessage(text, to: user, through: service)
+                await onResult(ClassicResult(service: service, job: job, error: nil))
             } catch let error as PushlineError {
-                await onResult(ClassicResult(platform: platform, job: nil, error: error))
+                await onResult(ClassicResult(service: service, job: nil, error: error))
             }
         }
     }
@@ -65,7 +65,7 @@ extension PushlineClient {
     ///   - richType: `img`, or a type of your own; nil = the app's default.
     ///   - content: The id of uploaded content; nil = the app's default.
     ///   - secure: Whether the push carries nothing but a number; nil = the app's default.
-    ///   - platforms: The push services; nil = APNs.
+    ///   - services: The push services; nil = APNs.
     ///   - idempotencyKey: Repeat the call with the same key where its answer is lost: nothing is sent twice.
     /// - Returns: The job's id; nil from a server that has no jobs.
     /// - Throws: ``PushlineError``.
@@ -75,7 +75,7 @@ extension PushlineClient {
         richType: String? = nil,
         content: String? = nil,
         secure: Bool? = nil,
-        platforms: [Platform]? = nil,
+        services: [PushNotification.Service]? = nil,
         idempotencyKey: String = UUID().uuidString
     ) async throws -> String? {
         struct Body: Encodable {
@@ -83,10 +83,10 @@ extension PushlineClient {
             let richType: String?
             let content: String?
             let secure: Bool?
-            let platforms: [Platform]?
+            let platforms: [PushNotification.Service]?
         }
         let body = try Coding.body(
-            Body(message: message, richType: richType, content: content, secure: secure, platforms: platforms)
+            Body(message: message, richType: richType, content: content, secure: secure, platforms: services)
         )
         var call = Call(method: "POST", path: ["notifications"], headers: ["Idempotency-Key": idempotencyKey])
         // Without a body everything is the app's default.
@@ -121,15 +121,15 @@ extension PushlineClient {
 /// What came of a classic send at one push service.
 public struct ClassicResult: Sendable, Equatable {
     /// The push service.
-    public let platform: Platform
+    public let service: PushNotification.Service
     /// The job, where the send was accepted.
     public let job: String?
     /// nil = the send was accepted.
     public let error: PushlineError?
 
     /// Creates a result.
-    public init(platform: Platform, job: String?, error: PushlineError?) {
-        self.platform = platform
+    public init(service: PushNotification.Service, job: String?, error: PushlineError?) {
+        self.service = service
         self.job = job
         self.error = error
     }

@@ -9,7 +9,7 @@ public struct NotificationPreview: Sendable, Equatable, Codable {
     }
 
     /// The push service.
-    public let pns: Platform
+    public let service: PushNotification.Service
     /// The credential that the send's handles name; nil = the default one.
     public let credential: String?
     /// The headers, without credentials; nil = there is no payload.

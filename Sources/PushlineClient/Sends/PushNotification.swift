@@ -1,33 +1,5 @@
 public import Foundation
 
-/// A push notification service, by the name that the API has for it.
-public struct Platform: RawRepresentable, CaseIterable, Hashable, Sendable, Codable, CodingKeyRepresentable,
-    CustomStringConvertible
-{
-    /// The name.
-    public let rawValue: String
-
-    /// A service by name; the server refuses one that it does not know.
-    public init(rawValue: String) { self.rawValue = rawValue }
-
-    /// Apple Push Notification service.
-    public static let apns = Platform(rawValue: "apns")
-    /// Firebase Cloud Messaging.
-    public static let fcm = Platform(rawValue: "fcm")
-    /// Windows Push Notification Services.
-    public static let wns = Platform(rawValue: "wns")
-    /// Microsoft's retired service: devices can be registered, but not sent to.
-    public static let mpns = Platform(rawValue: "mpns")
-    /// Web Push: browsers.
-    public static let web = Platform(rawValue: "web")
-
-    /// The services known to this version; the server may know others.
-    public static let allCases: [Platform] = [.apns, .fcm, .wns, .mpns, .web]
-
-    /// The name.
-    public var description: String { self.rawValue }
-}
-
 /// A notification and its audience.
 public struct PushNotification: Sendable, Equatable, Encodable {
     /// The audience of a notification.
@@ -38,7 +10,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         case users([String])
         /// All devices that have that tag.
         case tag(String)
-        /// All devices that have one of these tags; 1 to 20.
+        /// All devices that have one of these tags; 1 to 20,000.
         case tags([String])
         /// All devices whose tags satisfy an expression of `!`, `&&`, `||` and parentheses, such as `beta && !muted`.
         case matching(String)
@@ -78,7 +50,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     /// A device that a notification names by its handle.
     public struct Recipient: Sendable, Equatable, Encodable {
         /// The push service.
-        public var pns: Platform
+        public var service: Service
         /// The device token, registration token or channel.
         public var handle: String
         /// With which of the app's credentials it is reached; nil = the default one.
@@ -87,8 +59,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         public var reference: String?
 
         /// Creates a recipient.
-        public init(pns: Platform, handle: String, credential: String? = nil, reference: String? = nil) {
-            self.pns = pns
+        public init(service: Service, handle: String, credential: String? = nil, reference: String? = nil) {
+            self.service = service
             self.handle = handle
             self.credential = credential
             self.reference = reference
@@ -160,12 +132,12 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     /// What browsers alone take.
     public var web: Web?
     /// Payloads in the services' own words, beside or in place of title, body and data.
-    public var native: [Platform: NativePayload]?
+    public var native: [Service: NativePayload]?
     /// What becomes of Live Activities, in place of title, body, data and native; the audience is then ``Audience/handles(_:)``,
     /// with their tokens or those that start one, or ``Audience/channel(_:credential:)``.
     public var liveActivity: LiveActivity?
     /// The services to send through; nil = all.
-    public var platforms: [Platform]?
+    public var services: [Service]?
     /// How urgent it is; nil = normal.
     public var priority: Priority?
     /// For how many seconds the push service may keep it for a device that is off: 0 = now or never, at most 28 days,
@@ -189,9 +161,9 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         title: String? = nil,
         body: String? = nil,
         data: [String: String]? = nil,
-        native: [Platform: NativePayload]? = nil,
+        native: [Service: NativePayload]? = nil,
         liveActivity: LiveActivity? = nil,
-        platforms: [Platform]? = nil,
+        services: [Service]? = nil,
         priority: Priority? = nil,
         ttl: Int? = nil,
         collapse: String? = nil,
@@ -205,7 +177,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         self.data = data
         self.native = native
         self.liveActivity = liveActivity
-        self.platforms = platforms
+        self.services = services
         self.priority = priority
         self.ttl = ttl
         self.collapse = collapse

@@ -59,7 +59,7 @@ struct AppsCommand: AsyncParsableCommand {
 
         /// What waits for a file, by the section that names it.
         private static func consequence(of path: String) -> String {
-            let service = path.split(separator: ".").first.flatMap { PushService(platformName: String($0)) }
+            let service = path.split(separator: ".").first.flatMap { PushService(rawValue: String($0)) }
             return service.map { "sends by \($0.descriptor.title) wait until it is there" }
                 ?? "it is read when it is there"
         }

@@ -4,9 +4,9 @@ import PushModel
 /// The words that options and arguments take, for shells to complete.
 enum KnownValues {
     /// Push services that devices can be registered for.
-    static let platforms = CompletionKind.list(PushService.allCases.map(\.rawValue))
+    static let services = CompletionKind.list(PushService.allCases.map(\.rawValue))
     /// Push services that take notifications.
-    static let sendingPlatforms = CompletionKind.list(PushService.allCases.filter(\.isInService).map(\.rawValue))
+    static let sendingServices = CompletionKind.list(PushService.allCases.filter(\.isInService).map(\.rawValue))
     /// Priorities that a sender may ask for.
     static let priorities = CompletionKind.list([Priority.high, .normal].map(\.rawValue))
     static let jobStateNames = Job.State.allCases.map(\.rawValue)
@@ -27,8 +27,8 @@ enum KnownValues {
     }
 
     /// - Throws: `ValidationError` where a push service has another name.
-    static func check(platform: String?) throws {
-        guard let platform, PushService(platformName: platform) == nil else { return }
-        throw ValidationError("--platform is \(PushService.list()), not \"\(platform)\".")
+    static func check(service: String?) throws {
+        guard let service, PushService(rawValue: service) == nil else { return }
+        throw ValidationError("--service is \(PushService.list()), not \"\(service)\".")
     }
 }

@@ -189,7 +189,7 @@ struct Checkup {
             if spec.services.isEmpty, retired.contains(app) {
                 findings.append(.right("\(app)", "retired: declares no push service, and nobody can sign in"))
             } else if spec.services.isEmpty {
-                let sections = PushService.list(PushService.inService, otherNames: false)
+                let sections = PushService.list(PushService.inService)
                 findings.append(
                     .wrong(
                         "\(app)",

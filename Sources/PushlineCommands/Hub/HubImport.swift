@@ -181,7 +181,7 @@ struct HubImportDevices {
     /// Adds the device of a line of an export.
     mutating func add(exported line: [UInt8]) {
         guard case .object(let members)? = try? JSONReader.read(line),
-            case .string(let pns)? = members.first(where: { $0.name == "pns" })?.value,
+            case .string(let pns)? = members.first(where: { $0.name == "service" })?.value,
             case .string(let handle)? = members.first(where: { $0.name == "handle" })?.value
         else { return }
         _ = self.add(pns, handle)

@@ -86,9 +86,9 @@ struct HubImportLines {
         if let end, end <= now { return .failure(.expired) }
         let (user, tags) = Self.names(wire.tags, wire.template?.name)
         let line = JSONValue.members([
-            "id": .string(id), "pns": .string(pns.rawValue), "handle": .string(handle),
+            "id": .string(id), "service": .string(pns.rawValue), "handle": .string(handle),
             "user": user.map { .string($0) }, "tags": .strings(tags), "expires": end.map { .string($0.iso8601) },
-            "template": wire.template.map(Self.template), "platform": wire.platform.written.map { .string($0) },
+            "template": wire.template.map(Self.template), "hubPlatform": wire.platform.written.map { .string($0) },
         ])
         return .success(
             Line(

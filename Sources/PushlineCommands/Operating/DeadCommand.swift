@@ -125,7 +125,7 @@ struct DeadLetterText {
                 letter.canReplay ? "possible" : "not possible: \(letter.blockedReason ?? "nothing is left to do")"
             ),
             ("devices", contents?.devices.map(String.init)), ("batches", contents?.batches.map(String.init)),
-            ("service", contents?.pns?.rawValue), ("priority", contents?.priority),
+            ("service", contents?.service?.rawValue), ("priority", contents?.priority),
             ("page", contents?.page.map(String.init)), ("attempt", contents?.attempt.map(String.init)),
             ("payload", contents?.payloadBytes.map { "\($0) bytes" }),
             ("handles", contents?.handles.map { $0.joined(separator: " ") }), ("body", contents?.unreadable),

@@ -26,11 +26,11 @@ extension RegistrationsCommand {
         @Option(help: "Only those with this tag.")
         var tag: String?
 
-        @Option(help: "Those of this push service: \(PushService.list()).", completion: KnownValues.platforms)
-        var platform: String?
+        @Option(help: "Those of this push service: \(PushService.list()).", completion: KnownValues.services)
+        var service: String?
 
         func validate() throws {
-            try KnownValues.check(platform: self.platform)
+            try KnownValues.check(service: self.service)
         }
 
         func run() async throws {
@@ -43,7 +43,7 @@ extension RegistrationsCommand {
                 try await client.exportRegistrations(
                     user: self.user,
                     tag: self.tag,
-                    platform: self.platform.map(Platform.init(rawValue:))
+                    service: self.service.map(PushNotification.Service.init(rawValue:))
                 ) { piece in
                     if let handle {
                         try handle.write(contentsOf: piece.lines)

@@ -8,7 +8,7 @@ extension RegistrationsCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create and update registrations from a file of NDJSON.",
             discussion: """
-                A line is an object with pns and handle and, where wanted, id, user, tags and expires: what export writes. A bad line \
+                A line is an object with service and handle and, where wanted, id, user, tags and expires: what export writes. A bad line \
                 is reported by its number and stops nothing. Repeating an import does no harm. It is fastest where many lines \
                 without an id come in the order of their users.
                 """

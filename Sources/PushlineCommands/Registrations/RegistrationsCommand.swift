@@ -22,8 +22,8 @@ struct RegistrationsCommand: AsyncParsableCommand {
         @Option(help: "Only those with this tag.")
         var tag: String?
 
-        @Option(help: "Those of this push service: \(PushService.list()).", completion: KnownValues.platforms)
-        var platform: String?
+        @Option(help: "Those of this push service: \(PushService.list()).", completion: KnownValues.services)
+        var service: String?
 
         @Option(help: "The live registrations with this handle, given whole.")
         var handle: String?
@@ -40,7 +40,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
         func validate() throws {
             guard self.limit > 0 else { throw ValidationError("--limit must be at least 1.") }
             try KnownValues.check(self.state, "--state", KnownValues.registrationStateNames)
-            try KnownValues.check(platform: self.platform)
+            try KnownValues.check(service: self.service)
         }
 
         func run() async throws {
@@ -49,7 +49,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
                 try await client.registrations(
                     user: self.user,
                     tag: self.tag,
-                    platform: self.platform.map(Platform.init(rawValue:)),
+                    service: self.service.map(PushNotification.Service.init(rawValue:)),
                     handle: self.handle,
                     state: self.state,
                     limit: limit,
@@ -73,8 +73,8 @@ struct RegistrationsCommand: AsyncParsableCommand {
 
         @OptionGroup var server: ServerOptions
 
-        @Argument(help: "The device's push service: \(PushService.list()).", completion: KnownValues.platforms)
-        var platform: String
+        @Argument(help: "The device's push service: \(PushService.list()).", completion: KnownValues.services)
+        var service: String
 
         @Argument(help: "The address that the push service gave the device; - = read it from standard input.")
         var handle: String
@@ -92,7 +92,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
         var tag: [String] = []
 
         func validate() throws {
-            guard PushService(platformName: self.platform) != nil else {
+            guard PushService(rawValue: self.service) != nil else {
                 throw ValidationError("The push service is \(PushService.list()).")
             }
         }
@@ -101,7 +101,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
             let client = try self.server.client()
             let handle = self.handle == "-" ? readLine() ?? "" : self.handle
             let device = Device(
-                platform: Platform(rawValue: self.platform),
+                service: .init(rawValue: self.service),
                 handle: handle,
                 credential: self.credential,
                 tags: self.tag

@@ -25,7 +25,9 @@ struct JobText {
         if let missed = self.missedStart { words.append("was to start \(missed)") }
         if !self.job.isFinal { words += self.rateWords }
         if let reason = self.job.reason { words.append(reason) }
-        if self.job.hubState == "NoTargetFound" { words.append("\(self.nobody); nothing was sent") }
+        if self.job.state == "completed", self.job.totals?.targets == 0 {
+            words.append("\(self.nobody); nothing was sent")
+        }
         return Console.safe(words.joined(separator: ", "))
     }
 
@@ -108,14 +110,14 @@ struct JobText {
         facts.add(["kind", job.kind])
         facts.add(["state", job.state])
         func add(_ name: String, _ value: String?) { if let value { facts.add([name, value]) } }
-        add("hub", job.hub?.note.map(Console.safe) ?? job.hubState)
+        add("hub", job.hub?.note.map(Console.safe))
         add("reason", job.reason)
         add("app", job.app)
         add("asked by", job.user.map { "user \($0)" } ?? job.key.map { "key \($0)" })
         add("dry run", job.dryRun == true ? "yes: no device gets it" : nil)
         add("label", job.label.map(Console.safe))
         add("to", self.audience)
-        add("platforms", job.platforms?.map(\.rawValue).joined(separator: ", "))
+        add("services", job.services?.map(\.rawValue).joined(separator: ", "))
         add("priority", job.priority)
         add("accepted", Self.moment(job.accepted))
         add("started", job.started.map(Self.moment))
@@ -178,7 +180,8 @@ struct JobText {
         for call in hub.calls {
             let devices = (call.devices ?? [:]).sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
             table.add([
-                [call.pns.rawValue, call.place.map(String.init)].compactMap { $0 }.joined(separator: " "), call.state,
+                [call.service.rawValue, call.place.map(String.init)].compactMap { $0 }.joined(separator: " "),
+                call.state,
                 Self.outcome(of: call), devices.joined(separator: ", "), call.notification ?? "",
             ])
         }

@@ -37,9 +37,9 @@ struct ListJobsCommand: AsyncParsableCommand {
 
     @Option(
         help: "Those that went through this push service: \(PushService.list(PushService.inService)).",
-        completion: KnownValues.sendingPlatforms
+        completion: KnownValues.sendingServices
     )
-    var platform: String?
+    var service: String?
 
     @Option(help: "Only those by this user.")
     var user: String?
@@ -54,7 +54,7 @@ struct ListJobsCommand: AsyncParsableCommand {
     func validate() throws {
         try KnownValues.check(self.state, "--state", KnownValues.jobStateNames)
         try KnownValues.check(self.kind, "--kind", Self.kinds)
-        try KnownValues.check(platform: self.platform)
+        try KnownValues.check(service: self.service)
     }
 
     func run() async throws {
@@ -63,7 +63,7 @@ struct ListJobsCommand: AsyncParsableCommand {
             try await client.jobs(
                 state: self.state,
                 kind: self.kind == Self.allKinds ? nil : self.kind,
-                platform: self.platform.map(Platform.init(rawValue:)),
+                service: self.service.map(PushNotification.Service.init(rawValue:)),
                 user: self.user,
                 label: self.label,
                 since: self.list.moment,
@@ -168,7 +168,7 @@ struct JobCommand: AsyncParsableCommand {
             )
             for delivery in found {
                 table.add([
-                    JobText.moment(delivery.at), delivery.pns.rawValue, delivery.registration, delivery.user,
+                    JobText.moment(delivery.at), delivery.service.rawValue, delivery.registration, delivery.user,
                     delivery.place.map(String.init), delivery.reference, delivery.outcome,
                     delivery.status.map(String.init), delivery.reason,
                 ])

@@ -4,7 +4,7 @@ import PushlineClient
 /// What a push service would get, in words for people.
 enum PreviewText {
     static func lines(_ preview: NotificationPreview) -> [String] {
-        var lines = [preview.pns.rawValue + (preview.credential.map { "/\($0)" } ?? "")]
+        var lines = [preview.service.rawValue + (preview.credential.map { "/\($0)" } ?? "")]
         if let size = preview.size, let limit = preview.limit { lines[0] += ", \(size) of \(limit) bytes" }
         lines += (preview.headers ?? [:]).sorted { $0.key < $1.key }.map { "  \($0.key): \($0.value)" }
         if let payload = preview.payload { lines.append("  \(Self.text(payload))") }

@@ -88,9 +88,9 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help: "\(PushService.list(PushService.inService)); may be repeated. All unless given.",
-        completion: KnownValues.sendingPlatforms
+        completion: KnownValues.sendingServices
     )
-    var platform: [String] = []
+    var service: [String] = []
 
     @Option(help: "high or normal.", completion: KnownValues.priorities)
     var priority: String?
@@ -123,7 +123,7 @@ struct SendCommand: AsyncParsableCommand {
         if self.batch != nil {
             let others: [Any?] = [self.priority, self.ttl, self.collapse, self.at, self.label]
             guard others.allSatisfy({ $0 == nil }), try self.message.isEmpty, self.activity.isEmpty, self.targets == 0,
-                !self.count, self.platform.isEmpty, !self.watch, !self.preview, !self.dryRun
+                !self.count, self.service.isEmpty, !self.watch, !self.preview, !self.dryRun
             else {
                 throw ValidationError(
                     "--batch takes everything from the file's lines; only --idempotency-key may be given beside it."
@@ -144,7 +144,7 @@ struct SendCommand: AsyncParsableCommand {
         }
         // What is in the file could name other services than those counted.
         guard !self.count || self.message.file == nil else {
-            throw ValidationError("--count reads no file of --json or --native; name the services with --platform.")
+            throw ValidationError("--count reads no file of --json or --native; name the services with --service.")
         }
         // The file is read once, when all else is right.
         if !self.count { _ = try self.notification(to: .user("")) }
@@ -179,9 +179,9 @@ struct SendCommand: AsyncParsableCommand {
     private static func recipient(_ text: String) -> PushNotification.Recipient? {
         guard let colon = text.firstIndex(of: ":") else { return nil }
         let names = text[..<colon].split(separator: "/", maxSplits: 1).map(String.init)
-        guard let service = names.first, let pns = PushService(platformName: service) else { return nil }
+        guard let service = names.first, let known = PushService(rawValue: service) else { return nil }
         return PushNotification.Recipient(
-            pns: Platform(rawValue: pns.rawValue),
+            service: .init(rawValue: known.rawValue),
             handle: String(text[text.index(after: colon)...]),
             credential: names.count > 1 ? names[1] : nil
         )
@@ -228,7 +228,7 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     private func showCount(_ client: PushlineClient, _ audience: PushNotification.Audience) async throws {
-        let count = try await client.count(audience, platforms: self.platforms)
+        let count = try await client.count(audience, services: self.services)
         try self.server.show(count) {
             var table = Table(["service", "devices"], numeric: [1])
             for (service, number) in count.counts.sorted(by: { $0.key < $1.key }) {
@@ -239,8 +239,8 @@ struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private var platforms: [Platform]? {
-        self.platform.isEmpty ? nil : self.platform.map(Platform.init(rawValue:))
+    private var services: [PushNotification.Service]? {
+        self.service.isEmpty ? nil : self.service.map(PushNotification.Service.init(rawValue:))
     }
 
     func notification(to audience: PushNotification.Audience) throws -> PushNotification {
@@ -257,7 +257,7 @@ struct SendCommand: AsyncParsableCommand {
         }
         var notification = PushNotification(
             to: audience,
-            platforms: self.platforms,
+            services: self.services,
             priority: priority,
             ttl: self.ttl,
             collapse: self.collapse,

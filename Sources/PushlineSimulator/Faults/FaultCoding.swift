@@ -2,7 +2,7 @@ import PushModel
 
 /// A fault as `POST /faults` takes it.
 ///
-/// Which requests: `pns` (such as `apns`; none = all), `token` (device token or channel URI, whole or its end),
+/// Which requests: `service` (such as `apns`; none = all), `token` (device token or channel URI, whole or its end),
 /// `share` (0 to 1) and `count` (the next so many). What happens: `action`, one of
 /// - `answer` (the action where none is named): `reason`, `status` or both, `timestamp` in milliseconds for a 410,
 ///   `retryAfter` in seconds with `retryAfterForm` `seconds` or `date`
@@ -29,7 +29,7 @@ struct FaultCoding: Codable {
     }
 
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case pns, token, share, count, latency, action, reason, status, timestamp, retryAfter, retryAfterForm
+        case service, token, share, count, latency, action, reason, status, timestamp, retryAfter, retryAfterForm
         case id, hits, left, graceful, maxConcurrentStreams, error
     }
 
@@ -60,9 +60,9 @@ struct FaultCoding: Codable {
         guard (0...1).contains(share) else { throw Self.invalid(decoder, "share is 0 to 1") }
         guard count.map({ $0 > 0 }) ?? true else { throw Self.invalid(decoder, "count is above 0") }
         guard (0...3_600_000).contains(latency) else { throw Self.invalid(decoder, "latency is 0 to 3600000 ms") }
-        let name = try members.decodeIfPresent(String.self, forKey: .pns)
+        let name = try members.decodeIfPresent(String.self, forKey: .service)
         let pns = name.flatMap(SimulatedService.named)
-        if name != nil, pns == nil { throw Self.invalid(decoder, "pns is \(SimulatedService.names)") }
+        if name != nil, pns == nil { throw Self.invalid(decoder, "service is \(SimulatedService.names)") }
         let fault = SimulatorFault(
             try Self.action(members, decoder, pns: pns, hasLatency: latency > 0),
             pns: pns,
@@ -148,7 +148,7 @@ struct FaultCoding: Codable {
         try members.encodeIfPresent(self.state?.id, forKey: .id)
         try members.encodeIfPresent(self.state?.hits, forKey: .hits)
         try members.encodeIfPresent(self.state?.left, forKey: .left)
-        try members.encodeIfPresent(self.fault.pns, forKey: .pns)
+        try members.encodeIfPresent(self.fault.pns, forKey: .service)
         try members.encodeIfPresent(self.fault.token, forKey: .token)
         try members.encode(self.fault.share, forKey: .share)
         try members.encodeIfPresent(self.fault.count, forKey: .count)

@@ -13,8 +13,8 @@ import PushModel
 /// | `DELETE /faults` | forgets them |
 /// | `DELETE /faults/ID` | ends one, whose hits stay known |
 /// | `POST /reset` | forgets faults, received pushes and counts |
-/// | `GET /received?token=&pns=&since=&limit=` | a JSON array of what came in, oldest first |
-/// | `GET /deliveries?since=&limit=` | the accepted pushes, a line of JSON each: `index`, `pns`, `token`, `id`, `marker` |
+/// | `GET /received?token=&service=&since=&limit=` | a JSON array of what came in, oldest first |
+/// | `GET /deliveries?since=&limit=` | the accepted pushes, a line of JSON each: `index`, `service`, `token`, `id`, `marker` |
 /// | `GET /counts` | numbers of all that came in |
 /// | `POST /access-tokens/revoke` | all access tokens given out turn useless |
 ///
@@ -103,9 +103,9 @@ struct ControlResponder: Responder {
             switch name {
             case "token":
                 filter.token = value
-            case "pns":
+            case "service":
                 guard let pns = SimulatedService.named(value) else {
-                    return Self.error(400, "pns: \(SimulatedService.names)")
+                    return Self.error(400, "service: \(SimulatedService.names)")
                 }
                 filter.pns = pns
             case "limit":
@@ -120,14 +120,14 @@ struct ControlResponder: Responder {
                     return Self.error(400, "since: an index or an ISO 8601 time")
                 }
             default:
-                return Self.error(400, "\(name): unknown; there are token, pns, since and limit")
+                return Self.error(400, "\(name): unknown; there are token, service, since and limit")
             }
         }
         // Unpacked outside the lock: pushes must not wait for it.
         let kept = self.core.state.withLockedValue { $0.journal.kept }
         let parts = kept.received(filter).map { push in
             JSONValue.members([
-                "index": .integer(push.index), "pns": .string(push.pns.rawValue), "token": .string(push.token),
+                "index": .integer(push.index), "service": .string(push.pns.rawValue), "token": .string(push.token),
                 "time": .string(Self.timeStyle.format(push.time)), "status": .integer(push.status),
                 "reason": push.reason.map(JSONValue.string) ?? .null, "headers": .texts(push.headers),
                 "body": .string(push.body),
@@ -153,7 +153,7 @@ struct ControlResponder: Responder {
         for push in accepted.pushes(since: since, limit: limit) {
             let bytes = JSONWriter.object { members in
                 members.add("index", push.index)
-                members.add("pns", push.pns.rawValue)
+                members.add("service", push.pns.rawValue)
                 members.add("token", push.token)
                 members.add("id", push.id)
                 members.add("marker", push.marker)

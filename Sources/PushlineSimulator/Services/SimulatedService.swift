@@ -30,7 +30,7 @@ struct SimulatedService: Sendable {
     static func named(_ name: String) -> PushService? { Self.all.map(\.service).first { $0.rawValue == name } }
 
     /// The names that ``named(_:)`` takes, as a text lists them.
-    static var names: String { PushService.list(Self.all.map(\.service), otherNames: false) }
+    static var names: String { PushService.list(Self.all.map(\.service)) }
 }
 
 /// The dependencies of responders.

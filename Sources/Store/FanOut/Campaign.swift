@@ -5,7 +5,7 @@ package struct Campaign: Sendable {
     package let job: Job
     /// The send with all of its audience.
     package let request: SendRequest
-    /// The routing key of the process that waits for the hub's answer.
+    /// The routing key of the process that waits for the job.
     package let waiter: String?
     /// One for each service that the send goes to.
     package var cursors: [AudienceCursor]

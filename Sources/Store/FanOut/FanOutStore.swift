@@ -33,8 +33,8 @@ package protocol FanOutStore: AudienceStore {
     ///
     /// For a peeked message this is the claim.
     ///
-    /// The devices count towards the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first
-    /// batch, NoTargetFound without any; a job whose audience is all in batches is final when none of them is open.
+    /// The devices count towards the rate limit with the commit. A job whose audience is all in batches is final when
+    /// none of them is open.
     ///
     /// - Returns: The result.
     /// - Throws: ``StoreError``.

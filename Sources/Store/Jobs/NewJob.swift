@@ -13,7 +13,7 @@ package final class NewJob: Sendable {
     package let work: Job.Work
     /// How long it lives, from its acceptance or its start on: a length, for the wall clock may jump before it is accepted.
     package let lifetime: Duration
-    /// The routing key of the process that waits for the hub's answer; nil = none (rule 16).
+    /// The routing key of the process that waits for the job; nil = none (rule 16).
     package let waiter: String?
     package let idempotency: Idempotency?
     /// When it is to start, by the wall clock; nil or past = at once.
@@ -104,7 +104,6 @@ package final class NewJob: Sendable {
             priority: self.priority,
             work: self.work.preview,
             state: state,
-            hubState: nil,
             result: nil,
             reason: nil,
             accepted: accepted,

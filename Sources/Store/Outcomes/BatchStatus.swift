@@ -15,11 +15,14 @@ package struct LocatedStatus: Sendable, Equatable {
     package let hint: RowHint?
     /// When its job was accepted, or was to start; nil where it is closed.
     package let began: Timestamp?
+    /// The routing key of the process that waits for its job, if one does.
+    package let waiter: String?
 
-    package init(_ status: BatchStatus, hint: RowHint? = nil, began: Timestamp? = nil) {
+    package init(_ status: BatchStatus, hint: RowHint? = nil, began: Timestamp? = nil, waiter: String? = nil) {
         self.status = status
         self.hint = hint
         self.began = began
+        self.waiter = waiter
     }
 }
 

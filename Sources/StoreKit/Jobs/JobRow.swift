@@ -43,8 +43,6 @@ package struct JobRow: Sendable {
         guard case .send(let send) = self.work else { return job }
         job.counts = try source.counts()
         if send.content.kind == .template { job.platformCounts = try source.platformCounts() }
-        // A hub over a wire has queued what it took; what became of it, each call says.
-        if job.hubState == .completed, send.audience.isAtHub { job.hubState = .enqueued }
         return job
     }
 

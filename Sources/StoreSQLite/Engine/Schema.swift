@@ -219,7 +219,6 @@ enum Schema {
             priority INTEGER NOT NULL,
             platforms INTEGER NOT NULL,
             state INTEGER NOT NULL,
-            hub_state TEXT,
             work TEXT NOT NULL,
             -- The message that stands for it: until all of its audience is in batches, and then, where its only batch is in the columns
             -- below, that batch's.

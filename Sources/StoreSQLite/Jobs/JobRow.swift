@@ -6,7 +6,7 @@ import StoreKit
 
 extension JobRow {
     static let columns = """
-        job.sequence, job.id, app.name AS app, job.user, job.user_shown, job.key, job.priority, job.work, job.state, job.hub_state,
+        job.sequence, job.id, app.name AS app, job.user, job.user_shown, job.key, job.priority, job.work, job.state,
         job.result, job.reason, job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at,
         job.message, job.label
         """
@@ -26,7 +26,6 @@ extension JobRow {
             priority: try Priority(number: row["priority"]),
             work: try StoredJSON.work(from: Array((row[Self.workColumn] as String).utf8)),
             state: try Job.State(number: row["state"]),
-            hubState: (row["hub_state"] as String?).flatMap(Job.HubState.init(rawValue:)),
             result: try (row[Self.resultColumn] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) },
             reason: row["reason"],
             accepted: Timestamp(milliseconds: row["accepted"]),

@@ -31,26 +31,23 @@ extension JobTransition {
             // ?2 message, ?3 now, ?4 a wall clock without lateness: a job that starts late has less time left.
             "state = \(Job.State.queued.number), message = ?2, ends = ?3 + expires - max(starts_at, ?4)"
         case .page:
-            // ?2 message, ?3 wall clock, ?4 the hub's state, if this step sets it; ?5 whether these are the last pages.
+            // ?2 message, ?3 wall clock, ?4 whether these are the last pages.
             """
-            state = \(Job.State.running.number), started = coalesce(started, ?3), hub_state = coalesce(hub_state, ?4),
-                fanned_out = ?5, message = iif(?5, NULL, message)
+            state = \(Job.State.running.number), started = coalesce(started, ?3), fanned_out = ?4,
+                message = iif(?4, NULL, message)
             """
         case .fanOut:
             // ?2 message, ?3 wall clock, ?4 to ?6 the only batch, ?7 the message of that batch.
             """
-            state = \(Job.State.running.number), hub_state = '\(Job.HubState.enqueued.rawValue)', fanned_out = 1, started = ?3,
-                inline_pns = ?4, inline_to = ?5, inline_size = ?6, message = ?7
+            state = \(Job.State.running.number), fanned_out = 1, started = ?3, inline_pns = ?4, inline_to = ?5,
+                inline_size = ?6, message = ?7
             """
         case .findNoTarget:
             // ?2 message, ?3 wall clock.
-            """
-            state = \(Job.State.completed.number), hub_state = '\(Job.HubState.noTargetFound.rawValue)', fanned_out = 1,
-                message = NULL, started = ?3, finished = ?3
-            """
+            "state = \(Job.State.completed.number), fanned_out = 1, message = NULL, started = ?3, finished = ?3"
         case .acceptAll, .acceptAllAtHint:
             // ?2 wall clock; at the hint ?3 service, ?4 devices, ?5 message, ?6 the job's id.
-            "state = \(Job.State.completed.number), hub_state = '\(Job.HubState.completed.rawValue)', finished = ?2"
+            "state = \(Job.State.completed.number), finished = ?2"
         case .complete:
             // ?2 wall clock, ?3 now. Expired too where workers saw that its time was over before anybody else did.
             """
@@ -60,18 +57,11 @@ extension JobTransition {
                     WHEN ends <= ?3 AND EXISTS (SELECT 1 FROM outcome WHERE outcome.job = ?1 AND outcome.expired > 0)
                         THEN \(Job.State.expired.number)
                     ELSE \(Job.State.completed.number) END,
-                hub_state = CASE
-                    WHEN state = \(Job.State.running.number) AND hub_state IS NOT '\(Job.HubState.noTargetFound.rawValue)'
-                        THEN '\(Job.HubState.completed.rawValue)'
-                    ELSE hub_state END,
                 stopped = NULL, finished = ?2
             """
         case .abandon:
             // ?2 wall clock, ?3 reason.
-            """
-            state = \(Job.State.abandoned.number), hub_state = '\(Job.HubState.abandoned.rawValue)', reason = ?3, fanned_out = 1,
-                message = NULL, finished = ?2
-            """
+            "state = \(Job.State.abandoned.number), reason = ?3, fanned_out = 1, message = NULL, finished = ?2"
         case .cancel, .expire:
             // ?2 now.
             """
@@ -85,7 +75,7 @@ extension JobTransition {
                 started = coalesce(started, ?5), finished = ?5, work = \(RegisterWork.withoutHandles)
             """
         case .reopenForBatch:
-            "state = \(Job.State.running.number), hub_state = '\(Job.HubState.enqueued.rawValue)', finished = NULL"
+            "state = \(Job.State.running.number), finished = NULL"
         case .reopenRegister:
             // ?2 message, ?3 its dead letter.
             """
@@ -93,8 +83,8 @@ extension JobTransition {
                 work = (SELECT work FROM dead WHERE id = ?3)
             """
         case .reopenSend:
-            // ?2 message, ?3 state, ?4 the hub's state.
-            "state = ?3, hub_state = ?4, reason = NULL, finished = NULL, fanned_out = 0, message = ?2"
+            // ?2 message, ?3 state.
+            "state = ?3, reason = NULL, finished = NULL, fanned_out = 0, message = ?2"
         }
     }
 
@@ -103,10 +93,7 @@ extension JobTransition {
         case .page: "AND message = ?2 AND fanned_out = 0"
         case .fanOut, .findNoTarget: "AND message = ?2"
         case .acceptAllAtHint:
-            """
-            AND +id = ?6 AND inline_pns = ?3 AND inline_size = ?4 AND message = ?5 AND stopped IS NULL
-                AND hub_state = '\(Job.HubState.enqueued.rawValue)'
-            """
+            "AND +id = ?6 AND inline_pns = ?3 AND inline_size = ?4 AND message = ?5 AND stopped IS NULL"
         case .complete:
             """
             AND fanned_out = 1 AND inline_pns IS NULL

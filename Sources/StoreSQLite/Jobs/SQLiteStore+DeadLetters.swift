@@ -175,7 +175,6 @@ extension WriteContext {
         try reopen.statement.bind(sequence, at: 1)
         try reopen.statement.bind(message, at: 2)
         try reopen.statement.bind(Int64(state.number), at: 3)
-        try reopen.statement.bind(hasBegun ? Job.HubState.enqueued.rawValue : nil, at: 4)
         guard try reopen.make(from: job.state) else { throw StoreError(.corrupt, "a dead send does not reopen") }
     }
 

@@ -17,11 +17,12 @@ struct StatusReader {
         let pns: Int64
         let status: BatchStatus
         let began: Int64
+        let waiter: String?
     }
 
     /// The inline batches of a message between two jobs.
     static let inlineBatches = """
-        SELECT sequence, id, inline_pns, state, ends, coalesce(starts_at, accepted) FROM job
+        SELECT sequence, id, inline_pns, state, ends, coalesce(starts_at, accepted), waiter FROM job
         WHERE sequence BETWEEN ? AND ? AND message = ? AND \(BatchTable.isInline) ORDER BY sequence
         """
 
@@ -47,7 +48,8 @@ struct StatusReader {
                         ends: statement.integer(4),
                         at: now
                     ),
-                    began: statement.integer(5)
+                    began: statement.integer(5),
+                    waiter: statement.text(6)
                 )
             )
         }
@@ -56,7 +58,7 @@ struct StatusReader {
     func status(of batches: [BatchKey]) throws -> [LocatedStatus] {
         let jobs = try RawStatement(
             """
-            SELECT sequence, state, ends, inline_pns, message, coalesce(starts_at, accepted) FROM job
+            SELECT sequence, state, ends, inline_pns, message, coalesce(starts_at, accepted), waiter FROM job
             WHERE id = ? AND finished IS NULL
             """,
             in: self.database
@@ -89,7 +91,8 @@ struct StatusReader {
             let state = try Job.State(number: Int(jobs.integer(1)))
             return LocatedStatus(
                 BatchStatus(ofOpen: state, ends: jobs.integer(2), at: self.now),
-                began: Timestamp(milliseconds: jobs.integer(5))
+                began: Timestamp(milliseconds: jobs.integer(5)),
+                waiter: jobs.text(6)
             )
         }
     }
@@ -105,7 +108,8 @@ struct StatusReader {
         return LocatedStatus(
             batch.status,
             hint: RowHint(job: batch.sequence, message: message),
-            began: Timestamp(milliseconds: batch.began)
+            began: Timestamp(milliseconds: batch.began),
+            waiter: batch.waiter
         )
     }
 }

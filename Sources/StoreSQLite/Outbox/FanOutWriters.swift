@@ -189,11 +189,9 @@ extension WriteContext {
     func write(_ step: PageStep, of claim: FanOutClaim) throws -> FanOutWritten? {
         let job = step.sequence
         let isLast = step.cursors.allSatisfy(\.isDone)
-        // NoTargetFound where no step before this one had a batch.
-        let hubState: Job.HubState? = step.batches.isEmpty ? (isLast ? .noTargetFound : nil) : .enqueued
         let page = try PreparedTransition(.page, self)
         let (message, wall) = (claim.message.id.number, self.wall.milliseconds)
-        guard try page.make(job, message, wall, hubState?.rawValue, isLast ? 1 : 0) else { return nil }
+        guard try page.make(job, message, wall, isLast ? 1 : 0) else { return nil }
         let app = try self.database.ensureNumber(of: claim.message.app)
         let devices = step.batches.reduce(into: DeviceCount()) { $0.add($1.size, $1.named) }
         let priority = claim.message.priority

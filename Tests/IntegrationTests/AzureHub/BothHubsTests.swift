@@ -16,7 +16,7 @@ import Testing
             let audiences = [
                 #"{"user":"\#(device.user)"}"#, #"{"tag":"\#(tag)"}"#, #"{"all":true}"#,
                 #"{"tags":"\#(tag) && !(other || more)"}"#,
-                #"{"handles":[{"pns":"apns","handle":"\#(device.handle)"}]}"#,
+                #"{"handles":[{"service":"apns","handle":"\#(device.handle)"}]}"#,
             ]
             for audience in audiences {
                 let text = Device.unique("hello")
@@ -48,7 +48,7 @@ import Testing
             let device = Device()
             let (old, new) = (Device.unique("old"), Device.unique("new"))
             let id = try await app.register(device, tags: [old])
-            let body = #"{"pns":"apns","handle":"\#(device.handle)","user":"\#(device.user)","tags":["\#(new)"]}"#
+            let body = #"{"service":"apns","handle":"\#(device.handle)","user":"\#(device.user)","tags":["\#(new)"]}"#
             #expect(try await app.call("PUT", "/registrations/\(id)", body: body).status == 200)
             let (never, once) = (Device.unique("never"), Device.unique("once"))
             let job = try await app.finished(try await app.send(never, to: #"{"tag":"\#(old)"}"#))
@@ -134,7 +134,7 @@ import Testing
             let web = try await app.call(
                 "POST",
                 "/sends",
-                body: #"{"to":{"tag":"\#(tag)"},"platforms":["web"],"body":"\#(text)"}"#
+                body: #"{"to":{"tag":"\#(tag)"},"services":["web"],"body":"\#(text)"}"#
             )
             #expect(web.status == (kind == .embedded ? 202 : 422), "\(String(decoding: web.body, as: UTF8.self))")
         }
@@ -164,7 +164,7 @@ import Testing
             let (token, gate) = (Device().handle, Device.unique("gate"))
             let simulator = app.installation.simulator
             let body =
-                #"{"to":{"handles":[{"pns":"apns","handle":"\#(token)"}]},"liveActivity":{"event":"update","contentState":{"gate":"\#(gate)"}}}"#
+                #"{"to":{"handles":[{"service":"apns","handle":"\#(token)"}]},"liveActivity":{"event":"update","contentState":{"gate":"\#(gate)"}}}"#
             let answer = try await app.call("POST", "/sends", body: body)
             #expect(answer.status == 202, "\(String(decoding: answer.body, as: UTF8.self))")
             kind.expectAccepted(try await app.finished(try answer.decoded(OtherApp.Accepted.self).id))
@@ -175,7 +175,7 @@ import Testing
             let topic = try simulator.credentials.apnsTopic + ".push-type.liveactivity"
             #expect(push.headers["apns-topic"] == topic)
             // Which tags an activity has nobody knows: of a hub over a wire as of the embedded one it is 400.
-            let tagged = body.replacing(#""handles":[{"pns":"apns","handle":"\#(token)"}]"#, with: #""tag":"a""#)
+            let tagged = body.replacing(#""handles":[{"service":"apns","handle":"\#(token)"}]"#, with: #""tag":"a""#)
             #expect(try await app.call("POST", "/sends", body: tagged).status == 400)
         }
     }

@@ -11,7 +11,7 @@ import Testing
     }
 
     private static func send(_ text: String, by app: OtherApp) async throws -> OtherApp.Job {
-        let handles = Self.tokens.map { #"{"pns":"apns","handle":"\#($0)"}"# }.joined(separator: ",")
+        let handles = Self.tokens.map { #"{"service":"apns","handle":"\#($0)"}"# }.joined(separator: ",")
         return try await app.finished(try await app.send(text, to: #"{"handles":[\#(handles)]}"#))
     }
 

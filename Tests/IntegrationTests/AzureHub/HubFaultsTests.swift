@@ -89,7 +89,7 @@ import Testing
             let (device, text) = (Device(), Device.unique("there"))
             // Nobody listens at this port.
             try app.point(at: 1, proxy.hub)
-            let id = try await app.send(text, to: #"{"handles":[{"pns":"apns","handle":"\#(device.handle)"}]}"#)
+            let id = try await app.send(text, to: #"{"handles":[{"service":"apns","handle":"\#(device.handle)"}]}"#)
             try await eventually("the call waits") { try await app.job(id).hub?.calls.first?.state == "waiting" }
             try app.point(at: port, proxy.hub)
             HubKind.azure.expectAccepted(try await app.finished(id))

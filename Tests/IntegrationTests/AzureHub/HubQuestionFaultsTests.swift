@@ -37,7 +37,7 @@ import Testing
             let (device, text) = (Device(), Device.unique("there"))
             // The user's name is in the change, and in nothing else.
             proxy.meet(fault.met, with: device.user)
-            let body = #"{"pns":"apns","handle":"\#(device.handle)","user":"\#(device.user)"}"#
+            let body = #"{"service":"apns","handle":"\#(device.handle)","user":"\#(device.user)"}"#
             var answer = try await app.call("POST", "/registrations", body: body)
             // A hub that is silent outlasts the wait: the change goes on, and to repeat it does no harm.
             for _ in 0..<30 where answer.status == 503 {

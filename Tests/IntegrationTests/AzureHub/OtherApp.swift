@@ -9,7 +9,7 @@ struct OtherApp {
     struct Job: Decodable {
         struct Hub: Decodable {
             struct Call: Decodable {
-                let pns: String
+                let service: String
                 let state: String
                 let notification: String?
                 let telemetry: String?
@@ -24,7 +24,6 @@ struct OtherApp {
         let id: String
         let state: String
         let isFinal: Bool
-        let hubState: String?
         let totals: EndToEndInstallation.JobAnswer.Counts
         /// Of an app with an Azure hub.
         let hub: Hub?
@@ -104,7 +103,7 @@ struct OtherApp {
         tags: [String] = []
     ) async throws -> String {
         let tags = tags.map { "\"\($0)\"" }.joined(separator: ",")
-        let body = #"{"pns":"\#(pns.rawValue)","handle":"\#(handle)","user":"\#(user)","tags":[\#(tags)]}"#
+        let body = #"{"service":"\#(pns.rawValue)","handle":"\#(handle)","user":"\#(user)","tags":[\#(tags)]}"#
         let answer = try await self.call("POST", "/registrations", body: body)
         #expect([200, 201].contains(answer.status), "\(String(decoding: answer.body, as: UTF8.self))")
         return try answer.decoded(Accepted.self).id

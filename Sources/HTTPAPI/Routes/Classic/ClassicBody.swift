@@ -46,7 +46,7 @@ struct ClassicBody {
         }
         switch members["platforms"] {
         case nil: self.platforms = nil
-        case .array(let values): self.platforms = try SendTarget.platforms(values)
+        case .array(let values): self.platforms = try SendTarget.services(values, member: "platforms", otherNames: true)
         case let other?: throw Problem.invalid("platforms", "must be an array, not \(other.kind)")
         }
     }

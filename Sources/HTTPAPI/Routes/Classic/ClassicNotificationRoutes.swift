@@ -12,9 +12,9 @@ struct ClassicNotificationRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/notifications", body: .limited, isTolerant: true, handler: self.post),
-            Route(.get, "/api/notifications", isTolerant: true, handler: self.list),
-            Route(.get, "/api/notifications/{id}", isTolerant: true, handler: self.fetch),
+            Route(.post, "/api/notifications", body: .limited, isClassic: true, handler: self.post),
+            Route(.get, "/api/notifications", isClassic: true, handler: self.list),
+            Route(.get, "/api/notifications/{id}", isClassic: true, handler: self.fetch),
         ]
     }
 
@@ -31,7 +31,9 @@ struct ClassicNotificationRoutes: Sendable {
         let caller = try request.caller
         let sender = try Self.sender(caller, request.spec.users)
         guard let pns = PushService(platformName: platform), pns.isInService else {
-            throw Problem.invalid([PushService.unknown(platform, among: PushService.inService).named("pns")])
+            throw Problem.invalid([
+                PushService.unknown(platform, among: PushService.inService, otherNames: true).named("pns")
+            ])
         }
         let user: UserName
         do { user = try UserName(recipient, request.spec.users) } catch {
@@ -72,31 +74,23 @@ struct ClassicNotificationRoutes: Sendable {
         _ send: SendRequest,
         notification: NewRichNotification? = nil,
         request: APIRequest
-    ) async throws -> JobIntake.Answer {
-        let configuration = self.context.configuration
-        return try await SendJobs(context: self.context).take(
+    ) async throws -> JobAnswer {
+        try await SendJobs(context: self.context).take(
             send,
             priority: .normal,
             request: request,
             notification: notification,
-            wait: request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait,
             idempotentAs: "POST /api/notifications"
         )
     }
 
-    /// 200 for all that the hub took or may yet take; 500 for Abandoned and Unknown, as the original has it.
-    private func response(to answer: JobIntake.Answer, request: APIRequest) -> Response {
+    /// 200 for all that the hub took or may yet take; 500 for what it has abandoned, as the original has it.
+    private func response(to answer: JobAnswer, request: APIRequest) -> Response {
         let id = answer.job.id.description
-        let preference = request.preference
         var headers: HTTPFields = [.job: id]
-        headers[.preferenceApplied] = preference.applied(
-            answered: answer.isAnswered,
-            most: self.context.configuration.maximumWait
-        )
-        let hasFailed =
-            answer.job.hubState == .abandoned || answer.job.hubState == .unknown || answer.job.state == .abandoned
-        if hasFailed { return Response(status: .internalServerError, headers: headers) }
-        if !answer.isAnswered, preference.isStated {
+        headers[.preferenceApplied] = answer.preferenceApplied
+        if answer.job.state == .abandoned { return Response(status: .internalServerError, headers: headers) }
+        if !answer.hasCome, answer.wait.allowsAccepted {
             headers[.location] = "\(request.prefix)jobs/\(id)"
             return Response(status: .accepted, headers: headers)
         }
@@ -142,7 +136,7 @@ extension ClassicNotificationRoutes {
     }
 
     /// Commits the notification together with its job: the app fetches it at once, and a refused job leaves nothing.
-    private func take(_ wanted: RichBody, of user: UserName, request: APIRequest) async throws -> JobIntake.Answer {
+    private func take(_ wanted: RichBody, of user: UserName, request: APIRequest) async throws -> JobAnswer {
         let settings = request.spec.richDefault
         let notification = NewRichNotification(
             sender: user,

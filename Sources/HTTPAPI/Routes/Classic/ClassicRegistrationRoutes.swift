@@ -10,9 +10,9 @@ struct ClassicRegistrationRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/register", body: .limited, isTolerant: true, handler: self.issue),
-            Route(.put, "/api/register/{id}", body: .limited, isTolerant: true, handler: self.upsert),
-            Route(.delete, "/api/register/{id}", isTolerant: true, handler: self.delete),
+            Route(.post, "/api/register", body: .limited, isClassic: true, handler: self.issue),
+            Route(.put, "/api/register/{id}", body: .limited, isClassic: true, handler: self.upsert),
+            Route(.delete, "/api/register/{id}", isClassic: true, handler: self.delete),
         ]
     }
 
@@ -38,7 +38,7 @@ struct ClassicRegistrationRoutes: Sendable {
         let members = try TolerantMembers(request.anyJSON())
         guard let platform = try members.string("Platform") else { throw Problem.invalid("Platform", "is required") }
         guard let pns = PushService(platformName: platform) else {
-            throw Problem.invalid([PushService.unknown(platform).named("Platform")])
+            throw Problem.invalid([PushService.unknown(platform, otherNames: true).named("Platform")])
         }
         guard let text = try members.string("Handle") else { throw Problem.invalid("Handle", "is required") }
         let handle: Handle
@@ -88,12 +88,12 @@ struct ClassicRegistrationRoutes: Sendable {
         _ work: RegisterRequest,
         user: UserName?,
         request: APIRequest
-    ) async throws -> JobIntake.Answer {
+    ) async throws -> JobAnswer {
         try await RegisterJobs(context: self.context).take(work, user: user, request: request)
     }
 
     private func response(
-        to answer: JobIntake.Answer,
+        to answer: JobAnswer,
         request: APIRequest,
         success: (RegisterResult) -> Response?
     ) async throws -> Response {

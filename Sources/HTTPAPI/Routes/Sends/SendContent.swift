@@ -17,19 +17,19 @@ struct SendContent {
 
     let content: Content
     /// The services to send to; empty = all.
-    let platforms: [PushService]
+    let services: [PushService]
 
-    init(_ content: Content, platforms: [PushService]) {
+    init(_ content: Content, services: [PushService]) {
         self.content = content
-        self.platforms = platforms
+        self.services = services
     }
 
     /// - Parameters:
     ///   - body: The body of a send.
-    ///   - platforms: The services that it names; empty = all.
+    ///   - named: The services that it names; empty = all.
     ///   - spec: The app.
     /// - Throws: ``Problem`` that names the member.
-    init(_ body: StrictMembers, platforms: [PushService], spec: AppSpec) throws {
+    init(_ body: StrictMembers, services named: [PushService], spec: AppSpec) throws {
         let message = Content.Message(
             title: try body.string("title"),
             body: try body.string("body"),
@@ -53,13 +53,13 @@ struct SendContent {
         let getting = Self.services.filter { pns in
             forms.contains { $0.kind.pns == pns } || Self.hasWhole(of: pns) { message.members?[$0] != nil }
         }
-        if !isMessage, let pns = platforms.first(where: { !getting.contains($0) }) {
+        if !isMessage, let pns = named.first(where: { !getting.contains($0) }) {
             throw body.fault(
-                "platforms",
+                "services",
                 "\(pns.rawValue) has nothing to get: give native.\(pns.rawValue), or a message"
             )
         }
-        self.platforms = isMessage || !platforms.isEmpty ? platforms : getting
+        self.services = isMessage || !named.isEmpty ? named : getting
     }
 
     /// Whether one of the members ``whole`` is given for the service.
@@ -71,13 +71,13 @@ struct SendContent {
     ///
     /// - Parameters:
     ///   - body: The body of a send, of which a count reads little.
-    ///   - platforms: The services that it names; empty = all.
+    ///   - named: The services that it names; empty = all.
     /// - Returns: Those, or without a message the services that get a form or a member of ``whole``; empty = all.
     /// - Throws: ``Problem`` where `native` is no object of forms.
-    static func platforms(_ body: StrictMembers, named platforms: [PushService]) throws -> [PushService] {
+    static func services(_ body: StrictMembers, named: [PushService]) throws -> [PushService] {
         if body["liveActivity"] != nil { return [.apns] }
         let native = try Self.members(body)
-        guard platforms.isEmpty, Self.needed.allSatisfy({ body[$0] == nil }) else { return platforms }
+        guard named.isEmpty, Self.needed.allSatisfy({ body[$0] == nil }) else { return named }
         return Self.services.filter { pns in
             native?[pns.rawValue] != nil || Self.hasWhole(of: pns) { Self.isGiven($0, of: pns, in: body) }
         }
@@ -138,7 +138,7 @@ struct SendContent {
             try native[format.service.rawValue].map { try Self.payload($0, in: format, spec: spec) }
         }
         guard !forms.isEmpty else {
-            let services = PushService.list(Self.services, otherNames: false)
+            let services = PushService.list(Self.services)
             throw body.fault("native", "must have a form for \(services), or be left out")
         }
         return forms

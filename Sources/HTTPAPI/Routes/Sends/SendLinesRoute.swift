@@ -90,7 +90,7 @@ private final class SendUpload: Sendable {
         /// Whether the group is full, by its number of sends, by its memory, or by its rows.
         var isFull: Bool {
             self.candidates.count == OutboxMessage.maximumMembers || self.size > 1 << 20
-                || self.recipients >= RecipientList.maximum
+                || self.recipients >= SendList.maximum
         }
     }
 

@@ -31,13 +31,13 @@ extension SendContent {
         for member in Self.members where member != "liveActivity" && body[member] != nil {
             throw body.fault(member, "cannot stand beside liveActivity: what an activity shows is in contentState")
         }
-        guard target.platforms.allSatisfy({ $0 == .apns }) else {
-            throw body.fault("platforms", "must be apns beside liveActivity, or left out")
+        guard target.services.allSatisfy({ $0 == .apns }) else {
+            throw body.fault("services", "must be apns beside liveActivity, or left out")
         }
         guard case .handles(let devices)? = target.recipients?.devices, devices.allSatisfy({ $0.pns == .apns }) else {
             throw body.fault(
                 "to",
-                "must be a channel beside liveActivity, or handles, each with pns apns and the token of an activity, or one that starts activities"
+                "must be a channel beside liveActivity, or handles, each with service apns and the token of an activity, or one that starts activities"
             )
         }
         let known = Self.ofLiveActivity.map(\.key)
@@ -51,7 +51,7 @@ extension SendContent {
                 priority: priority,
                 isBroadcast: target.isToChannel
             )
-            return SendContent(.native(.init(message: nil, forms: [payload])), platforms: [.apns])
+            return SendContent(.native(.init(message: nil, forms: [payload])), services: [.apns])
         } catch {
             let name = Self.ofLiveActivity.first { $0.value == error.member }?.key ?? error.member
             throw members.fault(name, error.reason)

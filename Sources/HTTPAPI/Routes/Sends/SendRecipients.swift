@@ -2,23 +2,20 @@ import PushModel
 
 // The lists of a send's `to`. An error names the first few wrong places.
 extension RecipientList {
-    /// The most devices that a send may name.
-    static let maximum = 20_000
-    private static let shownFaults = 10
     /// Of a device with a handle.
-    private static let members = ["pns", "handle", "credential", "reference"]
+    private static let members = ["service", "handle", "credential", "reference"]
 
     /// Reads `to.handles`.
     ///
     /// - Parameters:
-    ///   - values: `[{"pns": …, "handle": …, "credential": …, "reference": …}, …]`.
+    ///   - values: `[{"service": …, "handle": …, "credential": …, "reference": …}, …]`.
     ///   - to: The object that has them.
     ///   - spec: The app, which says what handles may be like.
     /// - Throws: ``Problem`` that names the places.
     init(handles values: [JSONValue], of to: StrictMembers, spec: AppSpec) throws {
         var list: [Recipient] = []
         list.reserveCapacity(values.count)
-        try Self.read(values, of: to, "handles") { place, value throws(InvalidValue) in
+        try SendList.read(values, of: to, "handles", of: "devices") { place, value throws(InvalidValue) in
             list.append(try Self.recipient(value, place: place, spec: spec))
         }
         self.init(handles: list)
@@ -59,7 +56,7 @@ extension RecipientList {
     init(registrations values: [JSONValue], of to: StrictMembers) throws {
         var list: [RegistrationID] = []
         list.reserveCapacity(values.count)
-        try Self.read(values, of: to, "registrations") { _, value throws(InvalidValue) in
+        try SendList.read(values, of: to, "registrations", of: "devices") { _, value throws(InvalidValue) in
             guard case .string(let text) = value else { throw InvalidValue("must be a string, not \(value.kind)") }
             guard let id = RegistrationID(text) else {
                 throw InvalidValue("must be an id: 1 to 128 letters, digits and - _ . ~")
@@ -69,26 +66,6 @@ extension RecipientList {
         self.init(registrations: list)
     }
 
-    /// Reads each value, with its place from 1 on.
-    private static func read(
-        _ values: [JSONValue],
-        of to: StrictMembers,
-        _ member: String,
-        _ take: (Int, JSONValue) throws(InvalidValue) -> Void
-    ) throws {
-        guard (1...Self.maximum).contains(values.count) else {
-            throw to.fault(member, "must have 1 to \(Self.maximum) devices")
-        }
-        var faults: [InvalidValue] = []
-        for (index, value) in values.enumerated() {
-            do { try take(index + 1, value) } catch {
-                faults.append(error.named("\(to.name(of: member))[\(index)]"))
-            }
-            if faults.count == Self.shownFaults { break }
-        }
-        guard faults.isEmpty else { throw Problem.invalid(faults) }
-    }
-
     /// A device by its handle; without a path until there is a fault, for there are thousands.
     private static func recipient(
         _ value: JSONValue,
@@ -96,7 +73,7 @@ extension RecipientList {
         spec: AppSpec
     ) throws(InvalidValue) -> Recipient {
         guard case .object(let members) = value else {
-            throw InvalidValue("must be an object with pns and handle, not \(value.kind)")
+            throw InvalidValue("must be an object with service and handle, not \(value.kind)")
         }
         var service: String?
         var address: String?
@@ -115,7 +92,7 @@ extension RecipientList {
             }
             let earlier: String?
             switch member.name {
-            case "pns":
+            case "service":
                 earlier = service
                 service = text
             case "handle":
@@ -130,8 +107,8 @@ extension RecipientList {
             }
             guard earlier == nil else { throw InvalidValue(member: member.name, "is given twice") }
         }
-        guard let pns = service.flatMap(PushService.init(platformName:)) else {
-            throw PushService.unknown(service).named("pns")
+        guard let pns = service.flatMap(PushService.init(rawValue:)) else {
+            throw PushService.unknown(service).named("service")
         }
         let handle: Handle
         do { handle = try spec.handle(address ?? "", of: pns) } catch { throw error.named("handle") }

@@ -6,10 +6,6 @@ import Store
 
 /// `POST /api/sends`, `POST /api/sends/count` and `POST /api/sends/preview`.
 struct SendRoutes: Sendable {
-    /// The most tags that a send may name, as at an Azure hub.
-    static let maximumTags = 20
-    /// The most users that a send may name.
-    static let maximumUsers = 20_000
     /// The longest that a push service keeps a notification: 28 days.
     static let maximumTimeToLive = 2_419_200
 
@@ -39,9 +35,6 @@ struct SendRoutes: Sendable {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
         let body = try Self.body(request.json(), caller: caller, spec: request.spec)
-        let preference = request.preference
-        // A large one takes one of few places: it is not kept while it waits.
-        let most = request.isLarge ? Duration.zero : self.context.configuration.maximumWait
         let answer = try await SendJobs(context: self.context).take(
             body.request,
             priority: body.priority,
@@ -49,16 +42,13 @@ struct SendRoutes: Sendable {
             startsAt: body.startsAt,
             label: body.label,
             recipients: body.target.recipients,
-            wait: preference.limit(most: most) ?? .zero,
             idempotentAs: "POST /api/sends"
         )
-        let waited = preference.wait != nil && answer.isAnswered
-        let text = JobText(job: answer.job, prefix: request.prefix, warnings: body.warnings(request.spec))
-        var response = text.response(status: waited ? .ok : .accepted)
-        response.headers[.job] = text.id
-        response.headers[.location] = text.location
-        response.headers[.preferenceApplied] = preference.applied(answered: waited, most: most)
-        return response
+        return answer.response(
+            isDone: answer.isAwaited,
+            prefix: request.prefix,
+            warnings: body.warnings(request.spec)
+        )
     }
 
     /// Counts the registrations a send would reach.
@@ -70,8 +60,8 @@ struct SendRoutes: Sendable {
         let body = try StrictMembers(request.json(), known: SendBody.members)
         let target = try SendTarget(body, request.spec)
         try SendBody.authorize(body, target, caller: caller)
-        let platforms = try SendContent.platforms(body, named: target.platforms)
-        let answer = try await self.audiences.count(target, for: caller, platforms: platforms)
+        let services = try SendContent.services(body, named: target.services)
+        let answer = try await self.audiences.count(target, for: caller, services: services)
         return .json(
             .members([
                 "total": .integer(answer.counts.reduce(0) { $0 + $1.count }),
@@ -104,7 +94,7 @@ struct SendRoutes: Sendable {
         )
         // Those of the handles: what another service would refuse is no fault. Where they are none of those named, it goes nowhere.
         let reached = body.services(spec)
-        let services = reached.isEmpty ? body.content.platforms : reached
+        let services = reached.isEmpty ? body.content.services : reached
         try SendJobs.check(body.content.content, for: services, options: options, spec: spec)
         return body
     }
@@ -118,7 +108,7 @@ struct SendTarget {
     let isToUser: Bool
     /// Whether its list is a broadcast channel of APNs.
     let isToChannel: Bool
-    let platforms: [PushService]
+    let services: [PushService]
 
     /// The members that name an audience.
     private static let audiences = ["user", "users", "tag", "tags", "handles", "registrations", "channel", "all"]
@@ -145,8 +135,8 @@ struct SendTarget {
             let (expression, isToUser) = try Self.expression(to, spec.users)
             (self.audience, self.isToUser) = (.tags(expression), isToUser)
         }
-        self.platforms =
-            try body.array("platforms").map { try Self.platforms($0, member: body.name(of: "platforms")) } ?? []
+        self.services =
+            try body.array("services").map { try Self.services($0, member: body.name(of: "services")) } ?? []
     }
 
     private static func recipients(_ to: StrictMembers, _ spec: AppSpec) throws -> RecipientList? {
@@ -164,66 +154,57 @@ struct SendTarget {
                 throw Problem.invalid([error.named("to.user")])
             }
         }
-        if let names = try to.array("users") { return (.any(try Self.users(names, of: to, users)), true) }
-        if let tag = try to.string("tag") { return (.tag(try Self.tag(tag, member: "to.tag", users)), false) }
-        if case .string(let text)? = to["tags"] {
-            do { return (try TagExpression(parsing: text, users), false) } catch {
-                throw Problem.invalid([error.named("to.tags")])
+        if let names = try to.array("users") {
+            let tags = try SendList.tags(names, of: to, "users", of: "names") { name throws(InvalidValue) in
+                Tag(user: try UserName(name, users))
             }
+            return (.any(tags), true)
         }
-        guard case .array(let values)? = to["tags"] else {
-            throw to.fault("tags", "must be a tag expression or an array of tags, not \(to["tags"]?.kind ?? "nothing")")
+        if let tag = try to.string("tag") {
+            do { return (.tag(try Tag(tag, users)), false) } catch { throw Problem.invalid([error.named("to.tag")]) }
         }
-        guard (1...SendRoutes.maximumTags).contains(values.count) else {
-            throw to.fault("tags", "must have 1 to \(SendRoutes.maximumTags) tags")
-        }
-        let tags = try values.enumerated().map { index, value in
-            guard case .string(let text) = value else {
-                throw to.fault("tags[\(index)]", "must be a string, not \(value.kind)")
-            }
-            return TagExpression.tag(try Self.tag(text, member: "to.tags[\(index)]", users))
-        }
-        return (.any(tags), false)
+        return (try Self.tags(to["tags"], of: to, users), false)
     }
 
-    /// The tags of users; the error lists the first few invalid names.
-    private static func users(
-        _ names: [JSONValue],
+    /// A text is an expression; of a list one tag is enough.
+    private static func tags(
+        _ value: JSONValue?,
         of to: StrictMembers,
         _ users: AppSpec.Users
-    ) throws -> [Tag] {
-        guard (1...SendRoutes.maximumUsers).contains(names.count) else {
-            throw to.fault("users", "must have 1 to \(SendRoutes.maximumUsers) names")
-        }
-        var tags: [Tag] = []
-        tags.reserveCapacity(names.count)
-        var faults: [InvalidValue] = []
-        for (index, value) in names.enumerated() {
-            let member = "to.users[\(index)]"
-            guard case .string(let name) = value else {
-                faults.append(InvalidValue(member: member, "must be a string, not \(value.kind)"))
-                continue
+    ) throws -> TagExpression {
+        switch value {
+        case .string(let text):
+            do { return try TagExpression(parsing: text, users) } catch {
+                throw Problem.invalid([error.named("to.tags")])
             }
-            do { tags.append(Tag(user: try UserName(name, users))) } catch { faults.append(error.named(member)) }
-            if faults.count == 10 { break }
+        case .array(let values):
+            let tags = try SendList.tags(values, of: to, "tags", of: "tags") { tag throws(InvalidValue) in
+                try Tag(tag, users)
+            }
+            return .any(tags)
+        default:
+            throw to.fault("tags", "must be a tag expression or an array of tags, not \(value?.kind ?? "nothing")")
         }
-        guard faults.isEmpty else { throw Problem.invalid(faults) }
-        return tags
-    }
-
-    private static func tag(_ text: String, member: String, _ users: AppSpec.Users) throws -> Tag {
-        do { return try Tag(text, users) } catch { throw Problem.invalid([error.named(member)]) }
     }
 
     /// The services that an array names.
-    static func platforms(_ values: [JSONValue], member: String = "platforms") throws -> [PushService] {
+    ///
+    /// - Parameters:
+    ///   - values: The array.
+    ///   - member: Its name.
+    ///   - otherNames: Whether names are read as the classic routes write them.
+    /// - Returns: The services, each once.
+    /// - Throws: ``Problem`` that names the place.
+    static func services(_ values: [JSONValue], member: String, otherNames: Bool = false) throws -> [PushService] {
         var found: [PushService] = []
         for (index, value) in values.enumerated() {
             let name = if case .string(let text) = value { text } else { nil as String? }
-            guard let pns = name.flatMap(PushService.init(platformName:)) else {
-                throw Problem.invalid([PushService.unknown(name).named("\(member)[\(index)]")])
+            let service = name.flatMap { otherNames ? PushService(platformName: $0) : PushService(rawValue: $0) }
+            guard let service else {
+                let fault = PushService.unknown(name, otherNames: otherNames)
+                throw Problem.invalid([fault.named("\(member)[\(index)]")])
             }
-            if !found.contains(pns) { found.append(pns) }
+            if !found.contains(service) { found.append(service) }
         }
         guard !found.isEmpty else { throw Problem.invalid(member, "must name a service, or be left out") }
         return found
@@ -232,7 +213,7 @@ struct SendTarget {
 
 /// The body of `POST /api/sends`.
 struct SendBody {
-    static let members = SendContent.members + ["to", "platforms"] + Self.options
+    static let members = SendContent.members + ["to", "services"] + Self.options
     /// How it goes out, whatever it says.
     static let options = ["priority", "ttl", "collapse", "at", "label", "dryRun"]
 
@@ -267,7 +248,7 @@ struct SendBody {
     func services(_ spec: AppSpec) -> [PushService] {
         var reached: Set<PushService>?
         if case .handles(let devices)? = self.target.recipients?.devices { reached = Set(devices.map(\.pns)) }
-        let named = self.content.platforms
+        let named = self.content.services
         if !named.isEmpty { return named.filter { reached?.contains($0) ?? true } }
         return reached?.sorted() ?? (spec.services.isEmpty ? PushService.inService : spec.services)
     }
@@ -276,7 +257,7 @@ struct SendBody {
     var request: SendRequest {
         SendRequest(
             to: self.target.audience,
-            platforms: self.content.platforms,
+            platforms: self.content.services,
             content: self.content.content,
             timeToLive: self.timeToLive,
             collapse: self.collapse,
@@ -300,7 +281,7 @@ struct SendBody {
                 to: self.target,
                 priority: self.priority,
                 at: max(self.startsAt ?? .now, .now)
-            ) ?? SendContent(body, platforms: self.target.platforms, spec: spec)
+            ) ?? SendContent(body, services: self.target.services, spec: spec)
         self.label = try Self.label(body)
         self.isDryRun = try body.bool("dryRun") ?? false
         self.collapse = try body.string("collapse")
