@@ -122,7 +122,8 @@ extension Trait where Self == StoreTrait {
     }
 
     /// The driver passes the contract of administration, where its server is there.
-    package static func passesAdministration(as driver: String, if isThere: Bool, _ maker: @escaping StoreMaker) -> Self {
+    package static func passesAdministration(as driver: String, if isThere: Bool, _ maker: @escaping StoreMaker) -> Self
+    {
         if isThere { StoreFixtures.drivers.withLock { $0[driver] = (maker, false) } }
         return StoreTrait()
     }

@@ -40,7 +40,10 @@ extension SQLiteStore {
                 let isGone = try context.remove(job: job.row, limit: &left)
                 if !isGone || left <= 0 { return RetentionChunk(removed: limit - left, next: job.time) }
             }
-            return RetentionChunk(removed: limit - left, next: RetentionChunk.next(jobs.map(\.time), from: cursor, limit: limit))
+            return RetentionChunk(
+                removed: limit - left,
+                next: RetentionChunk.next(jobs.map(\.time), from: cursor, limit: limit)
+            )
         }
     }
 }
