@@ -141,15 +141,15 @@ let package = Package(
         .target(
             name: "PushServices",
             dependencies: [
-                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", "OutgoingHTTP", asyncHTTPClient, crypto,
-                cryptoExtras, lifecycle, logging, metrics,
+                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", "OutgoingHTTP", "Settings", asyncHTTPClient,
+                crypto, cryptoExtras, lifecycle, logging, metrics,
                 nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL, swiftASN1, x509,
             ]
         ),
         .target(
             name: "PushlineSimulator",
             dependencies: [
-                "PushModel", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore,
+                "PushModel", "Settings", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore,
                 nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, orderedCollections, swiftASN1, x509,
             ]
         ),
@@ -206,7 +206,7 @@ let package = Package(
             name: "Pipeline",
             dependencies: [
                 "Hub", "Store", "Broker", "OutgoingHTTP", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
-                "PushServices", "FaultInjection",
+                "PushServices", "Settings", "FaultInjection",
                 crypto, lifecycle,
                 logging, metrics, nioConcurrency,
             ]
@@ -214,8 +214,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "CZlib", "Authentication", "HubAzure", "JSONWebTokens", "Store", "Broker", "Outbox",
-                "Payloads",
+                "CResources", "CZlib", "Authentication", "HubAzure", "JSONWebTokens", "Settings", "Store", "Broker",
+                "Outbox", "Payloads",
                 "PushModel",
                 "PushlineMetrics",
                 "FaultInjection",
@@ -252,8 +252,7 @@ let package = Package(
                 "PushlineClient", "PushModel", "Store", "StoreKit", "Broker", "PushServices", "Installation",
                 "Settings",
                 "Authentication", "HubAzure", "HubWire", "JSONWebTokens", "OutgoingHTTP", argumentParser,
-                asyncHTTPClient, crypto, lifecycle, logging, nioCore,
-                nioHTTP1, nioPosix, nioSSL, yams,
+                asyncHTTPClient, crypto, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .target(
@@ -383,10 +382,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreSQLite", "Broker",
-                "PushModel", "RawHTTP", "WorkCost", httpTypes,
-                hummingbird,
-                hummingbirdCore,
+                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreKit", "StoreSQLite",
+                "Broker", "PushModel", "RawHTTP", "Settings", "WorkCost", httpTypes, hummingbird, hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
             ]
         ),
@@ -394,9 +391,8 @@ let package = Package(
             name: "HubServerTests",
             dependencies: [
                 "HubServer", "Hub", "HubAzure", "HubEmbedded", "HTTPAPI", "HubWire", "Store", "StoreSQLite", "Broker",
-                "PushModel", "PushlineSimulator", "RawHTTP", httpTypes, hummingbird, hummingbirdCore,
-                hummingbirdTesting,
-                lifecycle, logging, nioCore,
+                "PushModel", "PushlineSimulator", "RawHTTP", "Settings", httpTypes, hummingbird, hummingbirdCore,
+                hummingbirdTesting, lifecycle, logging, nioCore,
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),
@@ -404,13 +400,13 @@ let package = Package(
             name: "PushlineCommandsTests",
             dependencies: [
                 "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushlineSimulator", "Broker",
-                "Installation", "Settings",
+                "Installation", "RawHTTP", "Settings",
                 "Store",
                 argumentParser, crypto, nioSSL,
             ]
         ),
-        .testTarget(name: "InstallationTests", dependencies: ["Installation", "Settings"]),
-        .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel", yams]),
+        .testTarget(name: "InstallationTests", dependencies: ["BrokerRabbitMQ", "Installation", "Settings"]),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel"]),
         .testTarget(
             name: "RuntimeTests",
             dependencies: [

@@ -3,6 +3,7 @@ import Hummingbird
 package import Logging
 package import PushModel
 package import ServiceLifecycle
+import Settings
 package import Store
 
 /// The HTTP API: routes, authentication, limits and background services.
@@ -32,7 +33,7 @@ package struct API: Sendable {
             store: store,
             broker: broker,
             logger: logger,
-            passwords: PasswordVerifier(mostWaiting: max(1, configuration.requestsInFlight / 4)),
+            passwords: PasswordVerifier(mostWaiting: max(1, configuration.settings.inFlight / 4)),
             metricsText: metricsText
         )
     }
@@ -58,8 +59,8 @@ package struct API: Sendable {
         let sessions = Sessions(
             store: store,
             directory: directory,
-            lifetime: configuration.sessionLifetime,
-            idle: configuration.sessionIdle
+            lifetime: configuration.settings.sessionLifetime,
+            idle: configuration.settings.sessionIdle
         )
         let authenticator = Authenticator(
             directory: directory,
@@ -67,12 +68,12 @@ package struct API: Sendable {
             tokens: TokenSignIn(
                 directory: directory,
                 failures: failures,
-                mostWaiting: max(1, configuration.requestsInFlight / 8),
+                mostWaiting: max(1, configuration.settings.inFlight / 8),
                 logger: logger
             ),
             sessions: sessions,
             failures: failures,
-            proxies: configuration.trustedProxies,
+            proxies: configuration.settings.trustedProxies,
             isLoopback: configuration.isLoopback
         )
         let apps = AppDirectory(store: store, lifetime: configuration.directoryLifetime)
@@ -135,7 +136,7 @@ package struct API: Sendable {
             + DeadLetterRoutes(context: context).routes
             + QueueRoutes(context: context).routes
             + HealthRoutes(context: context).routes
-            + (context.configuration.servesPage ? PageRoutes().routes : [])
+            + (context.configuration.settings.page ? PageRoutes().routes : [])
     }
 }
 

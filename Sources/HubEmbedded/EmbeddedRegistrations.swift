@@ -28,7 +28,7 @@ package struct EmbeddedRegistrations: HubRegistrations {
                 user: job.user,
                 sequence: job.sequence,
                 expires: expires,
-                most: spec.registrationsPerUser ?? AppSpec.defaultRegistrationsPerUser
+                most: spec.registrationsPerUser
             )
         } catch let error as StoreError {
             throw HubError(.unavailable(after: nil), error.message)

@@ -25,7 +25,6 @@ package enum Composition {
     ) throws -> any MessageBroker & Service {
         var settings = try Self.settings(configuration.broker)
         settings.connectionName = name
-        settings.heartbeat = configuration.broker.heartbeatTime
         // Consumers start at once, and must not come before their queues.
         settings.topology = .pushline
         if let timeout {
@@ -35,9 +34,9 @@ package enum Composition {
         return RabbitMQBroker(settings, logger: logger)
     }
 
-    private static func settings(_ broker: BrokerSettings) throws -> RabbitMQConfiguration {
+    static func settings(_ broker: BrokerSettings) throws -> RabbitMQConfiguration {
         do {
-            return try RabbitMQConfiguration(
+            var settings = try RabbitMQConfiguration(
                 // Processes spread over the nodes; each keeps its order.
                 urls: broker.urls.shuffled(),
                 tls: RabbitMQConfiguration.TLS(
@@ -46,6 +45,8 @@ package enum Composition {
                     keyFile: broker.keyFile
                 )
             )
+            if broker.heartbeat > .zero { settings.heartbeat = broker.heartbeat }
+            return settings
         } catch let error as RabbitMQConfiguration.Invalid {
             throw ConfigurationError("broker.url: \(error.description)")
         }
@@ -57,8 +58,7 @@ package enum Composition {
     /// - Returns: The place; nil = none is configured.
     /// - Throws: ``ConfigurationError`` for an invalid address.
     package static func management(_ configuration: PushlineConfiguration) throws -> ManagementAddress? {
-        let url = configuration.broker.managementURL
-        guard !url.isEmpty else { return nil }
+        guard let url = configuration.broker.managementURL else { return nil }
         let account = try Self.settings(configuration.broker).addresses[0]
         guard var parts = URLComponents(string: url), let scheme = parts.scheme, ["http", "https"].contains(scheme),
             parts.host?.isEmpty == false, parts.query == nil, parts.fragment == nil

@@ -16,6 +16,8 @@ package final class Peer: Sendable {
         case hub
         /// Apple's broadcast channels.
         case channels
+        /// RabbitMQ's management API, which the command line tool alone asks: it has no metrics.
+        case management
     }
 
     /// How far an exchange had come when it stopped.

@@ -7,8 +7,8 @@ import Store
 /// Finds the messages that end their workers before their rows are counted (rule 5).
 ///
 /// From its third delivery on a message is looked at alone. It is noted as a suspect before anything of it is read but the broker's
-/// `x-delivery-count`, and cleared when it is counted and read. A message that is still noted at a later delivery has ended its worker. Its
-/// neighbours in the prefetch are counted as often by the broker, but were not noted.
+/// `x-delivery-count`, and cleared when it is counted and read. A message that is still noted at a later delivery, and stays so for a
+/// while, has ended its worker. Its neighbours in the prefetch are counted as often by the broker, but were not noted.
 struct Suspects: Sendable {
     /// One message at a time in this process: while one is noted no other is looked at.
     private static let turn = FairLimiter(permits: 1, slowAfter: nil)
@@ -22,6 +22,9 @@ struct Suspects: Sendable {
     let logger: Logger
     /// Whose turn it is; a process has one.
     var turn = Suspects.turn
+    /// How long a note may be another worker's that lives: it has lost its connection while it looks at the message, which takes
+    /// milliseconds.
+    var patience = Duration.seconds(1)
 
     /// Looks at a message.
     ///
@@ -38,8 +41,8 @@ struct Suspects: Sendable {
         let fingerprint = Self.fingerprint(of: delivery, in: self.queue)
         let retry = StoreRetry(logger: self.logger)
         return try await self.turn.withPermit(.normal) {
-            let wasNoted = try await retry.run { try await self.store.suspect(fingerprint) }
-            if wasNoted, delivery.deliveryCount >= Self.limit {
+            let note = { try await retry.run { try await self.store.suspect(fingerprint) } }
+            if try await note(), delivery.deliveryCount >= Self.limit, try await self.isLeft(note) {
                 return .dead(
                     reason: "it ended its worker before it was counted: delivered \(delivery.deliveryCount + 1) times"
                 )
@@ -54,6 +57,12 @@ struct Suspects: Sendable {
                 throw error
             }
         }
+    }
+
+    /// Whether a note stays: whoever made it has ended.
+    private func isLeft(_ note: () async throws -> Bool) async throws -> Bool {
+        try await Task.sleep(for: self.patience)
+        return try await note()
     }
 
     /// Clears a message that is with who keeps the dead.

@@ -1,7 +1,9 @@
+import Settings
+
 /// How senders behave; the same for all apps of a process.
 package struct SenderSettings: Sendable {
     /// The most connections that a sender opens to APNs or FCM.
-    package var connections: Int = 4
+    package var connections = DeliverySettings().connections
     /// The most requests in flight to WNS, which takes one a connection.
     package var http1Connections: Int = 32
     /// How long an answer may take.

@@ -61,7 +61,7 @@ package struct PushlineCommand: AsyncParsableCommand {
 /// An error with a one-line description for the user.
 protocol FailureInOneLine: Error, CustomStringConvertible {}
 
-extension AppsFileError: FailureInOneLine {}
+extension SettingFault: FailureInOneLine {}
 extension ConfigurationError: FailureInOneLine {}
 
 /// A failure that the command itself found.

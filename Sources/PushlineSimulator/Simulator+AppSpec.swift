@@ -6,7 +6,11 @@ extension Simulator {
         get throws {
             let credentials = try self.credentials
             let urls = try self.urls
-            return AppSpec(credentials: SimulatedService.all.map { $0.declaration(credentials, urls) })
+            return AppSpec { spec in
+                for simulated in SimulatedService.all {
+                    spec.credentials[simulated.service] = simulated.declaration(credentials, urls)
+                }
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
 package import PushModel
+import Settings
 
 /// The addresses of a simulator, its accepted credentials, and the strictness of its limits.
 package struct SimulatorConfiguration: Sendable {
@@ -31,7 +32,7 @@ package struct SimulatorConfiguration: Sendable {
 
     package init(
         ports: [PushService: Int] = [:],
-        controlPort: Int = 0,
+        controlPort: Int = SimulatorSettings().controlPort,
         folder: String? = nil,
         bundleIDs: [String] = ["com.example.pushline"],
         apnsInitialStreams: Int = 1,
@@ -41,7 +42,7 @@ package struct SimulatorConfiguration: Sendable {
         providerTokenWindow: Double = 1200,
         accessTokenLifetime: Int = 3599,
         sandbox: Bool = false,
-        keepReceived: Int = 200_000,
+        keepReceived: Int = SimulatorSettings().keep,
         threads: Int = 2
     ) {
         self.ports = ports

@@ -57,18 +57,11 @@ package struct SimulatorCredentials: Sendable {
         ]
         for simulated in SimulatedService.all {
             lines.append("    \(simulated.service.rawValue):")
-            for (key, setting) in simulated.declaration(self, urls).settings {
-                if let setting { lines.append("      \(key): \(Self.yaml(setting))") }
+            // JSON is YAML.
+            for key in simulated.declaration(self, urls).keys {
+                if let value = key.setting.written { lines.append("      \(key.name): \(value.compactText)") }
             }
         }
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    private static func yaml(_ setting: Setting) -> String {
-        switch setting {
-        case .text(let text): JSONValue.string(text).compactText
-        case .number(let number): "\(number)"
-        case .list(let texts): JSONValue.array(texts.map(JSONValue.string)).compactText
-        }
     }
 }

@@ -60,15 +60,5 @@ package struct APISettings: SettingsSection {
 
     package init() {}
 
-    package var fault: String? { CertificatePair.fault("api", self.certificateFile, self.keyFile) }
-}
-
-extension SettingKind where Value == TrustedProxies {
-    package static var networks: Self {
-        Self(
-            expectation: "addresses and networks such as 10.0.0.0/8 or fd00::/8, separated by commas",
-            parse: { scalar throws(InvalidValue) in try TrustedProxies(scalar.text) },
-            text: { SettingText.quoted($0.text) }
-        )
-    }
+    package var fault: SettingFault? { CertificatePair.fault(self.certificateFile, self.keyFile) }
 }

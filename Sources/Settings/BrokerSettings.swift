@@ -1,4 +1,5 @@
 import Foundation
+package import PushModel
 
 /// Where the broker is.
 package struct BrokerSettings: SettingsSection, CustomStringConvertible {
@@ -30,11 +31,11 @@ package struct BrokerSettings: SettingsSection, CustomStringConvertible {
         before the host
         """
     )
-    package var managementURL = ""
+    package var managementURL: String? = nil
 
     package init() {}
 
-    package var fault: String? { CertificatePair.fault("broker", self.certificateFile, self.keyFile) }
+    package var fault: SettingFault? { CertificatePair.fault(self.certificateFile, self.keyFile) }
 
     /// The addresses of the broker's nodes.
     ///
@@ -50,12 +51,6 @@ package struct BrokerSettings: SettingsSection, CustomStringConvertible {
             }
         }
         return addresses
-    }
-
-    /// The heartbeat that is asked for: in a cluster there is another node to go to, the sooner the better.
-    package var heartbeatTime: Duration {
-        if self.heartbeat > .zero { return self.heartbeat }
-        return .seconds(self.urls.count > 1 ? 5 : 20)
     }
 
     /// Scheme, host, port and virtual host of each address, without user and password.

@@ -1,46 +1,52 @@
-/// The configuration's file, `Config/pushline.yaml`: every key with its default and its meaning.
+import PushModel
+
+/// The files in `Config`, which are written from the declarations of keys.
 package enum ConfigurationText {
-    /// Said above the sections.
-    private static let head = """
-        # Configuration of the Pushline processes. Every key is here with its unit and default; leave out what you do not change.
-        # An environment variable overrides a key: PUSHLINE_ + section + key, such as PUSHLINE_API_PORT=9000 (PUSHLINE_STORE is short
-        # for PUSHLINE_STORE_PATH).
-        # Paths are relative to this file's folder; in a variable, to the current one.
-        # Apps, their credentials and limits are not here: `pushline apps apply FILE` declares them.
-        # This file is written from the sources: PUSHLINE_WRITE_DOCS=1 with ConfigurationTests.
+    /// `Config/pushline.yaml`.
+    package static var configuration: String {
+        var text = SettingsText(
+            """
+            # Configuration of the Pushline processes. Every key is here with its unit and default; leave out what you do not change.
+            # An environment variable overrides a key: PUSHLINE_ + section + key, such as PUSHLINE_API_PORT=9000 (PUSHLINE_STORE is short
+            # for PUSHLINE_STORE_PATH).
+            # Paths are relative to this file's folder; in a variable, to the current one.
+            # Apps, their credentials and limits are not here: `pushline apps apply FILE` declares them.
+            # This file is written from the sources: PUSHLINE_WRITE_DOCS=1 with SettingsTests.
 
-        """
-
-    /// The column at which meanings stand.
-    private static let column = 31
-
-    /// The longest line.
-    private static let width = 140
-
-    package static var file: String {
-        PushlineConfiguration().sections.reduce(into: Self.head) { text, part in
-            let (name, section) = part
-            let help = type(of: section).help
-            text += "\n" + Self.line("\(name):", help) + "\n"
-            for (key, setting) in section.settings {
-                text += Self.line("  \(key): \(setting.text)", setting.help) + "\n"
-            }
-        }
+            """,
+            column: 31
+        )
+        text.write(PushlineConfiguration(), indent: 0)
+        return text.text
     }
 
-    /// A line, and further ones where its meaning is long.
-    private static func line(_ start: String, _ help: String) -> String {
-        guard !help.isEmpty else { return start }
-        var text = start + String(repeating: " ", count: max(3, Self.column - start.count)) + "#"
-        var width = text.count
-        for word in help.split(separator: " ") {
-            if width + 1 + word.count > Self.width {
-                text += "\n" + String(repeating: " ", count: Self.column) + "#"
-                width = Self.column + 1
-            }
-            text += " \(word)"
-            width += 1 + word.count
-        }
-        return text
+    /// `Config/apps.example.yaml`.
+    package static var apps: String {
+        var text = SettingsText(
+            """
+            # Apps of this installation: copy, change, and declare with `pushline apps apply FILE`.
+            #
+            # Applying a file again changes nothing; apps that it does not name stay as they are. Paths are relative to this file.
+            # The file holds paths of secrets, never secrets. Every key is here: with its default, or as a comment where it has none. Leave
+            # out what you do not change, and the sections of push services that you do not send to.
+            # Each service may have further credentials, by name, with the same keys; nothing is taken over from the section itself. A
+            # device that is to be reached with one names it when it registers ("credential": "watch"). Each has connections, a breaker
+            # and a rate of its own. At most 20; a name is like an app's, and not default:
+            #   apns:
+            #     ...
+            #     credentials:
+            #       watch: {key_file: secrets/AuthKey_ABC1234567.p8, key_id: ABC1234567, team_id: DEF1234567, topic: com.example.watch}
+            # This file is written from the sources: PUSHLINE_WRITE_DOCS=1 with SettingsTests.
+
+            apps:
+              # The app of the routes that name none (/api/…). Others are reached under /api/apps/NAME/….
+              # A name is 1 to 40 lower-case letters, digits and '-'.
+              default:
+
+            """,
+            column: 41
+        )
+        text.write(AppSpec(), indent: 4)
+        return text.text
     }
 }

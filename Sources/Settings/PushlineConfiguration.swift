@@ -1,20 +1,26 @@
 import Foundation
 package import Logging
+package import PushModel
 
 /// The configuration of a process: ports, broker, store and limits, without apps.
 ///
 /// `Config/pushline.yaml` is written from it.
-package struct PushlineConfiguration: Sendable {
-    package var store = StoreSettings()
+package struct PushlineConfiguration: SettingsSection {
+    @Setting(.section, "") package var store = StoreSettings()
+    @Setting(.section, "what is older is removed in the background, in small chunks")
     package var retention = RetentionSettings()
-    package var broker = BrokerSettings()
-    package var api = APISettings()
+    @Setting(.section, "") package var broker = BrokerSettings()
+    @Setting(.section, "") package var api = APISettings()
+    @Setting(
+        .section,
+        "of pushline-hub, which serves the wire of Azure Notification Hubs; its limits are those of the API"
+    )
     package var hub = HubSettings()
-    package var workers = WorkerSettings()
-    package var delivery = DeliverySettings()
-    package var simulator = SimulatorSettings()
-    package var process = ProcessSettings()
-    package var log = LogSettings()
+    @Setting(.section, "") package var workers = WorkerSettings()
+    @Setting(.section, "") package var delivery = DeliverySettings()
+    @Setting(.section, "of pushline-simulator alone") package var simulator = SimulatorSettings()
+    @Setting(.section, "") package var process = ProcessSettings()
+    @Setting(.section, "") package var log = LogSettings()
 
     /// Every key has its default.
     package init() {}
@@ -49,19 +55,11 @@ package struct PushlineConfiguration: Sendable {
         if let store = environment["PUSHLINE_STORE"], environment["PUSHLINE_STORE_PATH"] == nil {
             environment["PUSHLINE_STORE_PATH"] = store
         }
-        try SettingsReader(file: Self.chosenFile(file), environment: environment).read(into: self.sections)
-    }
-
-    /// The sections in the order of the file.
-    var sections: [(name: String, section: any SettingsSection)] {
-        Mirror(reflecting: self).children.compactMap { label, value in
-            guard let label, let section = value as? any SettingsSection else { return nil }
-            return (label, section)
-        }
+        try SettingsReader(file: Self.chosenFile(file), environment: environment).read(into: self)
     }
 
     /// All keys, in the order of the file.
-    package static var rows: [SettingRow] { Self().sections.flatMap { SettingRow.all(of: $1, named: $0) } }
+    package static var rows: [SettingRow] { SettingRow.all(of: Self()) }
 }
 
 /// Where the store is.
@@ -84,8 +82,6 @@ package struct StoreSettings: SettingsSection {
 
 /// For how long what is finished is kept.
 package struct RetentionSettings: SettingsSection {
-    package static let help = "what is older is removed in the background, in small chunks"
-
     @Setting(.days, "days after a job's end that it can be asked for, with its counts and its idempotency key")
     package var jobs = Duration.seconds(30 * 86_400)
     @Setting(.days, "days that single devices are listed; the job's counts outlive them")
@@ -102,9 +98,6 @@ package struct RetentionSettings: SettingsSection {
 
 /// How the wire of hubs is served.
 package struct HubSettings: SettingsSection {
-    package static let help =
-        "of pushline-hub, which serves the wire of Azure Notification Hubs; its limits are those of the API"
-
     @Setting(.text, "address to listen on") package var host = "127.0.0.1"
     @Setting(.port, "may be shared by hubs of one store; 0 = any free one") package var port = 8443
     @Setting(.path, "PEM file with the certificate chain; with a key, HTTPS with HTTP/1.1 and HTTP/2")
@@ -113,7 +106,7 @@ package struct HubSettings: SettingsSection {
 
     package init() {}
 
-    package var fault: String? { CertificatePair.fault("hub", self.certificateFile, self.keyFile) }
+    package var fault: SettingFault? { CertificatePair.fault(self.certificateFile, self.keyFile) }
 }
 
 /// Where the workers' health and metrics are.
@@ -140,13 +133,11 @@ package struct DeliverySettings: SettingsSection {
 
 /// What the simulator of push services writes and keeps.
 package struct SimulatorSettings: SettingsSection {
-    package static let help = "of pushline-simulator alone"
-
     @Setting(.path, "where certificates, keys and apps.yaml are written; empty = a temporary folder")
     package var folder: String? = nil
     @Setting(.path, "file that the addresses are written to, as JSON; empty = none") package var state: String? = nil
     @Setting(.text, "of services, such as apns=8443,fcm=8444; any free ones for those that are not named")
-    package var ports = ""
+    package var ports: String? = nil
     @Setting(.port, "0 = any free one") package var controlPort = 0
     @Setting(.integer(0...10_000_000), "received pushes that are kept") package var keep = 200_000
 
@@ -174,8 +165,9 @@ package struct LogSettings: SettingsSection {
 
 /// A certificate and its key.
 enum CertificatePair {
-    static func fault(_ section: String, _ certificate: String?, _ key: String?) -> String? {
+    static func fault(_ certificate: String?, _ key: String?) -> SettingFault? {
         guard (certificate == nil) != (key == nil) else { return nil }
-        return "\(section).certificate_file and \(section).key_file belong together: give both or none"
+        let path = certificate == nil ? "certificate_file" : "key_file"
+        return SettingFault("is missing: certificate_file and key_file belong together", path: path)
     }
 }

@@ -1,6 +1,5 @@
 import Foundation
-import PushModel
-import Yams
+package import PushModel
 
 /// Reads keys: options of the command line before environment before file before default, each checked.
 package struct SettingsReader {
@@ -20,148 +19,81 @@ package struct SettingsReader {
         self.options = options
     }
 
-    /// Gives the keys of sections their values, in place.
+    /// Gives all keys their values, in place.
     ///
-    /// - Parameter sections: Of a configuration that nobody else has yet.
+    /// - Parameter configuration: A configuration that nobody else has yet.
     /// - Throws: ``ConfigurationError`` for the first thing that is wrong.
-    func read(into sections: [(name: String, section: any SettingsSection)]) throws {
-        let rows = sections.flatMap { SettingRow.all(of: $1, named: $0) }
-        let file = try self.file.map { try SettingsFile(path: $0) }
-        try file?.checkNames(rows)
-        for row in rows { try self.read(row, from: file) }
-        for (_, section) in sections {
-            if let fault = section.fault { throw ConfigurationError(fault) }
+    func read(into configuration: PushlineConfiguration) throws(ConfigurationError) {
+        do throws(SettingFault) {
+            let file = try self.file.map(YAMLFile.read)
+            if let file { try configuration.take(file) }
+            for row in SettingRow.all(of: configuration) { try self.override(row, in: file?[row.section]) }
+            try configuration.check(file)
+        } catch {
+            throw ConfigurationError(error.description)
         }
     }
 
     /// Gives the keys of one section their values, in place; the file's other sections are other programs' own.
     ///
+    /// - Parameters:
+    ///   - section: A section that nobody else has yet.
+    ///   - name: Its name.
     /// - Throws: ``ConfigurationError`` for the first thing that is wrong.
-    package func read(into section: some SettingsSection, named name: String) throws {
-        let rows = SettingRow.all(of: section, named: name)
-        let file = try self.file.map { try SettingsFile(path: $0) }
-        try file?.checkNames(rows, section: name)
-        for row in rows { try self.read(row, from: file) }
-    }
-
-    private func read(_ row: SettingRow, from file: SettingsFile?) throws {
-        if let text = self.options[row.key] {
-            let option = "--" + row.key.replacing("_", with: "-")
-            return try self.take(SettingScalar(text: text), row, at: "", named: option)
-        }
-        if let text = self.environment[row.environmentVariable] {
-            return try self.take(SettingScalar(text: text), row, at: "environment: ", named: row.environmentVariable)
-        }
-        if let (scalar, place) = try file?.scalar(row) {
-            return try self.take(self.inFolder(scalar, row), row, at: "\(place): ", named: row.name)
-        }
-        // A default path is the folder's too.
-        guard row.setting.isPath, self.file != nil, row.setting.text != "\"\"" else { return }
-        try self.take(self.inFolder(SettingScalar(text: row.setting.text), row), row, at: "", named: row.name)
-    }
-
-    private func take(_ scalar: SettingScalar, _ row: SettingRow, at place: String, named name: String) throws {
-        do {
-            guard try row.setting.take(scalar) else {
-                throw ConfigurationError("\(place)\(name) must be \(row.setting.expectation)")
+    package func read(into section: some SettingsSection, named name: String) throws(ConfigurationError) {
+        do throws(SettingFault) {
+            let part = try self.file.map(YAMLFile.read)?[name]
+            do throws(SettingFault) {
+                if let part { try section.take(part) }
+            } catch {
+                throw error.within(name)
             }
-        } catch let error as InvalidValue {
-            throw ConfigurationError("\(place)\(name): \(error.reason)")
+            for row in SettingRow.all(of: section, named: name) { try self.override(row, in: part) }
+        } catch {
+            throw ConfigurationError(error.description)
         }
     }
 
-    /// A path of the file is relative to the file's folder, so that processes and tools find it from wherever they start; in a
-    /// variable, as in any program, to the current folder.
-    private func inFolder(_ scalar: SettingScalar, _ row: SettingRow) -> SettingScalar {
-        guard row.setting.isPath, let file, !scalar.text.isEmpty, !scalar.text.hasPrefix("/") else { return scalar }
-        let folder = URL(filePath: file).absoluteURL.deletingLastPathComponent()
-        return SettingScalar(text: folder.appending(path: scalar.text).standardizedFileURL.path(percentEncoded: false))
+    /// What is said elsewhere than in the file.
+    private func override(_ row: SettingRow, in section: SettingNode?) throws(SettingFault) {
+        if let text = self.options[row.key] {
+            try self.take(text, row, named: "--" + row.key.replacing("_", with: "-"))
+        } else if let text = self.environment[row.environmentVariable] {
+            try self.take(text, row, named: row.environmentVariable, at: "environment")
+        } else if let file, row.setting.isPath, section?[row.key] == nil, case .string(let text)? = row.setting.written
+        {
+            // A default path is the folder's too.
+            let folder = URL(filePath: file).absoluteURL.deletingLastPathComponent()
+            try self.take(folder.appending(path: text).path(percentEncoded: false), row, named: row.name)
+        }
+    }
+
+    private func take(_ text: String, _ row: SettingRow, named name: String, at place: String = "") throws(SettingFault)
+    {
+        let node = SettingNode(SettingScalar(text: text), at: place)
+        do throws(SettingFault) { try row.setting.take(node) } catch { throw error.within(name) }
     }
 }
 
-/// A configuration file: sections of keys.
-struct SettingsFile {
-    private let path: String
-    private let sections: Node.Mapping
+/// A key of the configuration in its place.
+package struct SettingRow {
+    let section: String
+    let key: String
+    let setting: any AnySetting
 
-    /// - Throws: ``ConfigurationError`` where it cannot be read, or is not of sections.
-    init(path: String) throws {
-        self.path = path
-        let text: String
-        do {
-            text = try String(contentsOfFile: path, encoding: .utf8)
-        } catch {
-            guard FileManager.default.fileExists(atPath: path) else {
-                throw ConfigurationError("\(path): there is no such file")
-            }
-            throw ConfigurationError("\(path): cannot be read as UTF-8 text")
-        }
-        let root: Node?
-        do {
-            root = try Yams.compose(yaml: text)
-        } catch let error as YamlError {
-            throw ConfigurationError("\(path): is not YAML: \(Self.firstLine(error.description))")
-        }
-        guard let root, root.scalar.map({ !$0.string.isEmpty }) ?? true else {
-            self.sections = Node.Mapping([])
-            return
-        }
-        guard let mapping = root.mapping else {
-            throw ConfigurationError("\(path): must hold sections, such as `api:` and below it `port: 8080`")
-        }
-        self.sections = mapping
+    static func all(of section: any SettingsSection, named name: String) -> [SettingRow] {
+        section.keys.map { SettingRow(section: name, key: $0.name, setting: $0.setting) }
     }
 
-    /// Refuses names that mean nothing: a misspelt key would go unnoticed.
-    ///
-    /// - Parameters:
-    ///   - rows: The keys that there are.
-    ///   - only: The one section to look at; nil = all.
-    /// - Throws: ``ConfigurationError`` that names the place.
-    func checkNames(_ rows: [SettingRow], section only: String? = nil) throws {
-        for (key, value) in self.sections {
-            guard let name = key.string else { throw ConfigurationError("\(self.place(key)): a key must be text") }
-            if let only, name != only { continue }
-            let own = rows.filter { $0.section == name }
-            if own.isEmpty { throw self.unknown(key, name, rows) }
-            guard let mapping = value.mapping else {
-                if value.scalar?.string.isEmpty == true { continue }
-                throw ConfigurationError("\(self.place(value)): \(name) must be a section with keys")
-            }
-            for (key, _) in mapping {
-                guard let inner = key.string else { throw ConfigurationError("\(self.place(key)): a key must be text") }
-                if !own.contains(where: { $0.key == inner }) { throw self.unknown(key, "\(name).\(inner)", rows) }
-            }
+    static func all(of configuration: PushlineConfiguration) -> [SettingRow] {
+        configuration.keys.flatMap { key in
+            key.setting.sections.flatMap { Self.all(of: $0.section, named: key.name) }
         }
     }
 
-    /// What the file says of a key, and where; nil = nothing.
-    func scalar(_ row: SettingRow) throws -> (SettingScalar, place: String)? {
-        guard let value = self.sections[Node(row.section)]?.mapping?[Node(row.key)] else { return nil }
-        guard let scalar = value.scalar else {
-            throw ConfigurationError("\(self.place(value)): \(row.name) must be \(row.setting.expectation)")
-        }
-        let isQuoted = scalar.style != .plain && scalar.style != .any
-        return (SettingScalar(text: scalar.string, isQuoted: isQuoted), self.place(value))
-    }
+    /// Such as `api.port`.
+    package var name: String { "\(self.section).\(self.key)" }
 
-    private func unknown(_ key: Node, _ name: String, _ rows: [SettingRow]) -> ConfigurationError {
-        ConfigurationError("\(self.place(key)): unknown key \(name)\(Self.suggestion(for: name, rows))")
-    }
-
-    private func place(_ node: Node) -> String { node.mark.map { "\(self.path):\($0.line)" } ?? self.path }
-
-    /// The nearest known key, when it is near enough to have been meant.
-    private static func suggestion(for name: String, _ rows: [SettingRow]) -> String {
-        let lastPart = name.split(separator: ".").last.map(String.init) ?? name
-        let near = rows.map { row in
-            (row.name, min(NearestWord.distance(name, row.name), row.key == lastPart ? 1 : Int.max))
-        }
-        guard let best = near.min(by: { $0.1 < $1.1 }), best.1 <= max(2, name.count / 4) else { return "" }
-        return " (did you mean \(best.0)?)"
-    }
-
-    private static func firstLine(_ text: String) -> String {
-        text.split(separator: "\n").first.map(String.init) ?? text
-    }
+    /// The environment variable that overrides it, such as `PUSHLINE_API_PORT`.
+    package var environmentVariable: String { "PUSHLINE_\(self.section)_\(self.key)".uppercased() }
 }

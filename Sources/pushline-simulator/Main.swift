@@ -60,7 +60,7 @@ struct Main: AsyncParsableCommand {
                 into: settings,
                 named: "simulator"
             )
-        } catch let error as ConfigurationError {
+        } catch {
             throw ValidationError(error.message)
         }
         var logger = Logger(label: "pushline-simulator", factory: { StreamLogHandler.standardError(label: $0) })

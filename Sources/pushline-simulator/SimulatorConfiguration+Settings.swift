@@ -7,7 +7,7 @@ extension SimulatorConfiguration {
     /// others read from wherever they are.
     init(_ settings: SimulatorSettings) throws {
         self.init()
-        do { self.ports = try Self.ports(settings.ports) } catch {
+        do { self.ports = try Self.ports(settings.ports ?? "") } catch {
             throw ConfigurationError("simulator.ports: \(error)")
         }
         self.controlPort = settings.controlPort

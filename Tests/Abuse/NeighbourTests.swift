@@ -18,14 +18,23 @@ struct NeighbourTests {
     /// Somebody of the greedy app.
     enum Right: String, CaseIterable, Sendable { case user, sender, rule, `operator` }
 
-    /// How long a single send may take, from its request to the device, in nine of ten cases; where it takes a tenth of that alone, the
-    /// machine is busy with something else, and so many times as long.
+    /// How long a single send may take, from its request to the device, in nine of ten cases.
     ///
-    /// The goal is 2 s, and a user's dearest requests miss it: 2.8 s in a debug build on two cores.
-    private static let limit = Duration.seconds(8)
+    /// The goal is 2 s. A user's dearest requests have missed it in a debug build on two busy cores: 3.8 s, nearly all of it until the
+    /// answer.
+    private static func limit(of right: Right) -> Duration { right == .user ? .seconds(8) : .seconds(2) }
+    /// Where a send takes a tenth of that alone, the machine is busy with something else: then so many times as long.
     private static let mostTimes = 10
     /// Sends that are measured for each right.
     private static let singles = 10
+
+    /// A single send: from its request to the answer, and to the device.
+    private struct Trip: CustomStringConvertible {
+        let accepted: Duration
+        let arrived: Duration
+
+        var description: String { "\(self.accepted)/\(self.arrived)" }
+    }
 
     @Test(arguments: Right.allCases) func anotherAppsSendDoesNotFeelIt(right: Right) async throws {
         let installation = try #require(EndToEndInstallation.current)
@@ -33,11 +42,10 @@ struct NeighbourTests {
         try await installation.register("alice", platform: "apns", handle: victim)
         // What is opened and learned at a first send is no neighbour's doing.
         _ = try await Self.send(to: victim, through: installation)
-        var alone: [Duration] = []
+        var alone: [Trip] = []
         for _ in 0..<Self.singles { alone.append(try await Self.send(to: victim, through: installation)) }
-        alone.sort()
         let greedy = try await GreedyApp(right.rawValue, in: installation)
-        let times = try await withThrowingTaskGroup(of: Int.self, returning: [Duration].self) { group in
+        let beside = try await withThrowingTaskGroup(of: Int.self, returning: [Trip].self) { group in
             for request in try await greedy.requests(right) {
                 group.addTask {
                     var answers = 0
@@ -52,17 +60,23 @@ struct NeighbourTests {
                 }
             }
             try await Task.sleep(for: .milliseconds(500))
-            var times: [Duration] = []
+            var beside: [Trip] = []
             for _ in 0..<Self.singles {
-                times.append(try await Self.send(to: victim, through: installation))
+                beside.append(try await Self.send(to: victim, through: installation))
                 try await Task.sleep(for: .milliseconds(100))
             }
             group.cancelAll()
             try await group.waitForAll()
-            return times.sorted()
+            return beside
         }
-        let limit = max(Self.limit, alone[alone.count * 9 / 10] * Self.mostTimes)
-        #expect(times[times.count * 8 / 10] < limit, "beside: \(times); alone: \(alone)")
+        try await greedy.end()
+        let limit = max(Self.limit(of: right), Self.slowest(of: alone, but: 0) * Self.mostTimes)
+        #expect(Self.slowest(of: beside, but: 1) < limit, "beside: \(beside); alone: \(alone)")
+    }
+
+    /// The slowest but so many.
+    private static func slowest(of trips: [Trip], but count: Int) -> Duration {
+        trips.map(\.arrived).sorted()[trips.count - 1 - count]
     }
 
     private static func token() -> String {
@@ -70,7 +84,7 @@ struct NeighbourTests {
     }
 
     /// From the request to the device.
-    private static func send(to token: String, through installation: EndToEndInstallation) async throws -> Duration {
+    private static func send(to token: String, through installation: EndToEndInstallation) async throws -> Trip {
         let before = installation.simulator.received(token: token).count
         let start = ContinuousClock.now
         let answer = try await installation.asBackend(
@@ -79,15 +93,16 @@ struct NeighbourTests {
             body: #"{"to":{"user":"alice"},"body":"x"}"#
         )
         #expect([200, 202].contains(answer.status))
+        let accepted = ContinuousClock.now - start
         while installation.simulator.received(token: token).count == before {
             guard ContinuousClock.now - start < .seconds(60) else { break }
             try await Task.sleep(for: .milliseconds(5))
         }
-        return ContinuousClock.now - start
+        return Trip(accepted: accepted, arrived: .now - start)
     }
 }
 
-/// An app that uses all that it may.
+/// An app that uses all that it may; what an operator and a user send is a flood.
 private struct GreedyApp {
     typealias Request = @Sendable () async throws -> Void
 
@@ -209,27 +224,39 @@ private struct GreedyApp {
         return [
             { _ = try await self.ask("POST", "registrations/import", lines, lines: true) },
             { _ = try await self.ask("GET", "registrations/export") },
-            {
-                let answer = try await self.ask("POST", "sends", #"{"to":{"all":true},"body":"x"}"#)
-                if let job = answer.headers["pushline-job"] { try await self.settle(job: job) }
-            },
+            { _ = try await self.ask("POST", "sends", #"{"to":{"all":true},"body":"x"}"#) },
         ]
     }
 
     // MARK: Requests
 
-    /// Waits for the end of a send that the hub took: an app that has more under way than its windows take waits for itself.
+    /// Waits for the end of a send that the hub took: a flood of them is felt, up to 9 s in a debug build, behind the answer.
     private func settle(_ answer: String) async throws {
         guard let location = answer.split(separator: "\r\n").first(where: { $0.lowercased().hasPrefix("location:") }),
             let id = location.split(separator: "?").first?.split(separator: "/").last
         else { return }
-        try await self.settle(job: String(id))
-    }
-
-    private func settle(job id: String) async throws {
         while try await !self.ask("GET", "jobs/\(id)").decoded(EndToEndInstallation.JobAnswer.self).isFinal {
             try await Task.sleep(for: .milliseconds(20))
         }
+    }
+
+    /// Cancels what it has under way: the next right finds the installation as this one did.
+    func end() async throws {
+        struct Job: Decodable {
+            let id: String
+            let isFinal: Bool
+        }
+        struct Page: Decodable {
+            let items: [Job]
+            let cursor: String?
+        }
+        var cursor: String?
+        repeat {
+            let query = "jobs?kind=send&limit=1000" + (cursor.map { "&cursor=\($0)" } ?? "")
+            let page = try await self.ask("GET", query).decoded(Page.self)
+            for job in page.items where !job.isFinal { _ = try await self.ask("DELETE", "jobs/\(job.id)") }
+            cursor = page.cursor
+        } while cursor != nil
     }
 
     private func asUser(_ method: String, _ path: String, _ body: String) async throws -> EndToEndInstallation.Answer {

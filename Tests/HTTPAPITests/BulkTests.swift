@@ -6,6 +6,7 @@ import HummingbirdTesting
 import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -318,8 +319,6 @@ import Testing
     @Test func twentyThousandLinesOverARealConnection() async throws {
         var options = Harness.Options()
         options.setup = .live
-        // Other routes' limit does not bind.
-        options.configuration.maximumBodySize = 1000
         try await Harness.run(options) { api async throws in
             let body = (0..<20_000).map { #"{"service":"fcm","handle":"h\#($0)","user":"u\#($0)","tags":["all"]}"# }
                 .joined(separator: "\n")
@@ -379,7 +378,7 @@ import Testing
 
     private func importer(_ store: any RegistrationStore, idle: Duration = .seconds(60)) -> RegistrationImporter {
         var configuration = APIConfiguration()
-        configuration.requestTime = idle
+        configuration.settings.requestTime = idle
         return RegistrationImporter(store: store, configuration: configuration, app: .default, spec: AppSpec())
     }
 

@@ -1,5 +1,6 @@
 import HTTPTypes
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -14,11 +15,11 @@ import Testing
     ) async throws {
         var options = Harness.Options()
         options.hub = habit
-        options.configuration.classicWait = wait
-        options.spec.apns = AppSpec.APNs(
-            .token(.init(keyFile: "/nowhere.p8", keyID: "K", teamID: "T")),
-            topic: "com.example.app"
-        )
+        options.configuration.settings.classicWait = wait
+        options.spec.apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "/nowhere.p8", keyID: "K", teamID: "T"))
+            $0.topic = "com.example.app"
+        }
         try await Harness.run(options, body)
     }
 
@@ -87,7 +88,11 @@ import Testing
             let none = try await api.call(.post, "/api/channels", as: root, body: "{}")
             #expect(none.status == 422 && none.text.contains("has no APNs credentials"), "\(none.text)")
             var spec = AppSpec()
-            spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "news", platforms: [.apns])
+            spec.azureHub = AppSpec.AzureHub {
+                $0.connectionStringFile = "/nowhere"
+                $0.name = "news"
+                $0.platforms = [.apns]
+            }
             _ = try await api.store.apply(.app(.default, spec))
             let hub = try await api.call(.get, "/api/channels", as: root)
             #expect(hub.status == 422 && hub.text.contains("has no broadcast channels"))

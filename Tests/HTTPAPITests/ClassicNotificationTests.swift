@@ -1,5 +1,6 @@
 import HTTPTypes
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -130,7 +131,7 @@ import Testing
     @Test func aSendIsAcceptedThoughTheHubDoesNotAnswer() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
-        options.configuration.classicWait = .milliseconds(100)
+        options.configuration.settings.classicWait = .milliseconds(100)
         try await Harness.run(options) { api async throws in
             let path = "/api/notifications?pns=apns&to_tag=bob"
             let late = try await api.call(.post, path, body: "\"x\"")

@@ -1,5 +1,6 @@
 import HTTPTypes
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -225,7 +226,7 @@ import Testing
     @Test func aRegistrationWithoutAHubAnswerIs503() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
-        options.configuration.classicWait = .milliseconds(100)
+        options.configuration.settings.classicWait = .milliseconds(100)
         try await Harness.run(options) { api async throws in
             let late = try await api.call(.post, "/api/register")
             #expect(late.status == 503)
@@ -243,7 +244,7 @@ import Testing
     @Test func aLostEventDelaysTheAnswerOnlyBriefly() async throws {
         var options = Harness.Options()
         options.hub = .saysNothing
-        options.configuration.classicWait = .seconds(60)
+        options.configuration.settings.classicWait = .seconds(60)
         try await Harness.run(options) { api async throws in
             let start = ContinuousClock.now
             #expect(try await api.call(.post, "/api/register").status == 200)

@@ -3,6 +3,7 @@ import Hummingbird
 import NIOCore
 import PushModel
 import RawHTTP
+import Settings
 import Store
 import Testing
 
@@ -104,8 +105,8 @@ import Testing
     /// The limits are for what comes out: a thousandth of it is sent.
     @Test func whatComesOutHasTheLimits() async throws {
         var options = Harness.Options()
-        options.configuration.maximumBodySize = 1000
-        options.configuration.maximumContentSize = 100_000
+        options.configuration.settings.bodySize = 1000
+        options.configuration.settings.contentSize = 100_000
         try await Harness.run(options) { api async throws in
             let headers = ["Content-Encoding": "gzip"]
             func status(_ path: String, _ count: Int) async throws -> Int {
@@ -132,6 +133,8 @@ import Testing
         do {
             for try await piece in body {
                 #expect((1...GzipInflater.piece).contains(piece.readableBytes))
+                // A power of two: whoever keeps pieces keeps their bytes, and not the room for more.
+                #expect(piece.storageCapacity <= 2 * piece.readableBytes)
                 made += piece.readableBytes
             }
             return (made, nil)

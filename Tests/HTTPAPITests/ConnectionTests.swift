@@ -3,6 +3,7 @@ import HummingbirdTesting
 import NIOCore
 import NIOPosix
 import PushModel
+import Settings
 import Testing
 
 @testable import HTTPAPI
@@ -76,7 +77,7 @@ import Testing
     func anAnswerBeforeTheWholeRequestClosesTheConnection(header: String, status: Int) async throws {
         var options = Harness.Options()
         options.setup = .live
-        options.configuration.requestTime = .milliseconds(300)
+        options.configuration.settings.requestTime = .milliseconds(300)
         try await Harness.run(options) { api async throws in
             let caller = try #require(Harness.As.user("alice").header)
             let head = "POST /api/sends HTTP/1.1\r\nHost: a\r\nAuthorization: \(caller)\r\n\(header)\r\n\r\n"

@@ -13,11 +13,17 @@ import Testing
     private static let options: Harness.Options = {
         var options = Harness.Options()
         let token = AppSpec.APNs.Token(keyFile: "/k", keyID: "K", teamID: "T")
-        options.spec.apns = AppSpec.APNs(.token(token), topic: "com.example.app")
-        options.spec.fcm = AppSpec.FCM(serviceAccountFile: "/f")
+        options.spec.apns = AppSpec.APNs {
+            $0.authentication = .token(token)
+            $0.topic = "com.example.app"
+        }
+        options.spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "/f" }
         for name in ["watch", "sandbox"] {
             guard let name = try? CredentialName(name) else { preconditionFailure(name) }
-            options.spec.credentials[.apns, name] = AppSpec.APNs(.token(token), topic: "com.example.app.\(name)")
+            options.spec.credentials[.apns, name] = AppSpec.APNs {
+                $0.authentication = .token(token)
+                $0.topic = "com.example.app.\(name)"
+            }
         }
         return options
     }()

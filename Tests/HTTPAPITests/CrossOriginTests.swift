@@ -1,6 +1,7 @@
 import HTTPTypes
 import HummingbirdTesting
 import PushModel
+import Settings
 import Testing
 
 @testable import HTTPAPI
@@ -14,7 +15,7 @@ import Testing
         _ body: @Sendable @escaping (Harness) async throws -> Void
     ) async throws {
         var options = Harness.Options()
-        options.spec.origins = [try WebOrigin(Self.page), try WebOrigin("http://localhost:5173")]
+        options.spec.api.origins = [try WebOrigin(Self.page), try WebOrigin("http://localhost:5173")]
         options.setup = .live
         adjust(&options)
         try await Harness.run(options, body)
@@ -119,7 +120,7 @@ import Testing
 
     /// Executed all the same, a request would get an answer that its page cannot read.
     @Test func withoutTheDeclarationNothingIsExecuted() async throws {
-        try await self.run({ $0.configuration.requestsInFlight = 0 }) { api async throws in
+        try await self.run({ $0.configuration.settings.inFlight = 0 }) { api async throws in
             #expect(try await self.preflight(api, "/api/jobs").status == 503)
             let answer = try await api.call(.get, "/api/nothing", headers: ["Origin": Self.page])
             #expect(answer.status == 503)

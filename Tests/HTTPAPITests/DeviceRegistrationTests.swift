@@ -2,6 +2,7 @@ import Foundation
 import HummingbirdTesting
 import PushModel
 import PushlineClient
+import Settings
 import Store
 import Testing
 
@@ -150,7 +151,7 @@ import Testing
     @Test func aTextIsSentToAUserAndToEachService() async throws {
         var options = Harness.Options()
         options.hub = .onlyRegisters
-        options.configuration.classicWait = .milliseconds(50)
+        options.configuration.settings.classicWait = .milliseconds(50)
         try await self.withPhone(options) { phone in
             var results: [ClassicResult] = []
             try await phone.client("alice").sendMessage("a \"b\" \\", to: "bob", through: [.apns, .mpns, .fcm]) {

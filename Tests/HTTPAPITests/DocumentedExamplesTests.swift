@@ -42,11 +42,11 @@ import Yams
         let answers = NIOLockedValueBox<[String: String]>([:])
         var options = Harness.Options()
         options.hub = .onlyRegisters
-        options.spec.apns = AppSpec.APNs(
-            .token(.init(keyFile: "/k", keyID: "K", teamID: "T")),
-            topic: "com.example.app"
-        )
-        options.spec.fcm = AppSpec.FCM(serviceAccountFile: "/f")
+        options.spec.apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "/k", keyID: "K", teamID: "T"))
+            $0.topic = "com.example.app"
+        }
+        options.spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "/f" }
         try await Harness.run(options) { api async throws in
             let found = try await Self.answers(api)
             answers.withLockedValue { $0 = found }

@@ -8,6 +8,7 @@ import HummingbirdTesting
 import Logging
 import NIOCore
 import PushModel
+import Settings
 import Store
 import StoreSQLite
 import Testing
@@ -26,14 +27,14 @@ struct Harness: Sendable {
 
     /// How a test's installation is.
     struct Options: Sendable {
-        var spec = AppSpec(reservedTags: ["vip-"])
+        var spec = AppSpec { $0.reservedTags = ["vip-"] }
         var configuration: APIConfiguration = {
             var configuration = APIConfiguration()
             configuration.directoryLifetime = .zero
-            configuration.classicWait = .seconds(5)
-            configuration.servesPage = true
+            configuration.settings.classicWait = .seconds(5)
+            configuration.settings.page = true
             // Whatever else the machine has to do.
-            configuration.requestTime = .seconds(600)
+            configuration.settings.requestTime = .seconds(600)
             return configuration
         }()
         /// What the worker does with sends.
@@ -208,7 +209,10 @@ struct Harness: Sendable {
             switch claim.work {
             case .group(let sends, _):
                 if let send = sends.first(where: { $0.id == job }) { return send.request }
-            case .campaign(let campaign) where campaign.job.id == job: return campaign.request
+            case .campaign(let campaign) where campaign.job.id == job:
+                guard campaign.request.truncatedTags > 0 else { return campaign.request }
+                let expression = try await self.store.wholeExpression(of: campaign.job.sequence)
+                return campaign.request.with(audience: .tags(expression))
             case .campaign, nil: break
             }
         }

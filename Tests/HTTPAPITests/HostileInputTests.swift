@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushModel
+import Settings
 import Testing
 
 @testable import HTTPAPI
@@ -52,7 +53,7 @@ import Testing
 
     @Test func noHostileRequestIsA500() async throws {
         var options = Harness.Options()
-        options.configuration.classicWait = .seconds(3)
+        options.configuration.settings.classicWait = .seconds(3)
         try await Harness.run(options) { api async throws in
             for (method, path) in Self.paths {
                 for body in Self.bodies {
@@ -97,7 +98,7 @@ import Testing
         let request = Request(head: head, body: RequestBody(asyncSequence: pieces))
         var configuration = APIConfiguration()
         // Whatever else the machine has to do.
-        configuration.requestTime = .seconds(600)
+        configuration.settings.requestTime = .seconds(600)
         let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
         let problem = await #expect(throws: Problem.self) {
             try await reader.read(

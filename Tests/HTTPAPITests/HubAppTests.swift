@@ -10,11 +10,11 @@ import Testing
     private static var options: Harness.Options {
         var options = Harness.Options()
         options.hub = .isSilent
-        options.spec.azureHub = AppSpec.AzureHub(
-            connectionStringFile: "/nowhere",
-            name: "news",
-            platforms: [.apns, .fcm]
-        )
+        options.spec.azureHub = AppSpec.AzureHub {
+            $0.connectionStringFile = "/nowhere"
+            $0.name = "news"
+            $0.platforms = [.apns, .fcm]
+        }
         return options
     }
 

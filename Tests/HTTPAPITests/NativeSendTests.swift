@@ -10,10 +10,10 @@ import Testing
     /// An app with a bundle id; its files are never read here.
     static let options: Harness.Options = {
         var options = Harness.Options()
-        options.spec.apns = AppSpec.APNs(
-            .token(.init(keyFile: "/k", keyID: "K", teamID: "T")),
-            topic: "com.example.app"
-        )
+        options.spec.apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "/k", keyID: "K", teamID: "T"))
+            $0.topic = "com.example.app"
+        }
         return options
     }()
 

@@ -2,6 +2,7 @@ import HTTPTypes
 import HummingbirdTesting
 import NIOCore
 import PushModel
+import Settings
 import Testing
 
 @testable import HTTPAPI
@@ -122,12 +123,17 @@ import Testing
     }
 
     @Test func thePageLearnsWhatItMayOffer() async throws {
+        let key = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
         var options = Harness.Options()
-        options.spec.fcm = AppSpec.FCM(serviceAccountFile: "/f")
-        options.spec.web = AppSpec.WebPush(publicKey: "BKey", privateKeyFile: "/k", subject: "mailto:a@example.com")
+        options.spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "/f" }
+        options.spec.web = AppSpec.WebPush {
+            $0.publicKey = key
+            $0.privateKeyFile = "/k"
+            $0.subject = "mailto:a@example.com"
+        }
         try await Harness.run(options) { api async throws in
             let own = try await api.call(.get, "/app/config.json", as: .nobody)
-            #expect(own.text == #"{"app":"default","services":["fcm","web"],"vapidPublicKey":"BKey"}"#)
+            #expect(own.text == #"{"app":"default","services":["fcm","web"],"vapidPublicKey":"\#(key)"}"#)
             let other = try await api.call(.get, "/app/other/config.json", as: .nobody)
             #expect(other.text == #"{"app":"other","services":[],"vapidPublicKey":null}"#)
             #expect(try await api.call(.get, "/app/missing/config.json", as: .nobody).status == 404)
@@ -136,7 +142,7 @@ import Testing
 
     @Test func itIsOffUnlessItIsConfigured() async throws {
         var options = Harness.Options()
-        options.configuration.servesPage = APIConfiguration().servesPage
+        options.configuration.settings.page = APIConfiguration().settings.page
         try await Harness.run(options) { api async throws in
             for path in ["/app", "/app/", "/app/app.js", "/app/config.json", "/app/other/", "/app/other/config.json"] {
                 #expect(try await api.call(.get, path, as: .nobody).status == 404, "\(path)")

@@ -183,11 +183,11 @@ import Testing
     @Test func anAppWithAnAzureHubHasNoSuchUsers() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
-        options.spec.azureHub = AppSpec.AzureHub(
-            connectionStringFile: "/nowhere",
-            name: "news",
-            platforms: [.apns, .fcm]
-        )
+        options.spec.azureHub = AppSpec.AzureHub {
+            $0.connectionStringFile = "/nowhere"
+            $0.name = "news"
+            $0.platforms = [.apns, .fcm]
+        }
         try await Harness.run(options) { api async throws in
             for name in ["auth0|5f7c", "b=", "zo\u{E9}"] {
                 let (key, user) = (Harness.As.user("desk"), try await Self.add(name, .user, api))
@@ -270,7 +270,7 @@ import Testing
     @Test(arguments: [(nil, 200), (1000, 1000), (7, 7)] as [(Int?, Int)])
     func aDeviceHasAsManyTagsAsItsAppSays(setting: Int?, most: Int) async throws {
         var options = Harness.Options()
-        options.spec.tagsPerRegistration = setting
+        if let setting { options.spec.tagsPerRegistration = setting }
         try await Harness.run(options) { api async throws in
             func tags(_ count: Int, _ begin: String = "t") -> String {
                 JSONValue.strings((0..<count).map { "\(begin)\($0)" }).compactText

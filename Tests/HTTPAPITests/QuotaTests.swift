@@ -16,7 +16,10 @@ import Testing
     @Test func uploadsBeyondAQuotaAre507() async throws {
         var options = Harness.Options()
         // Each upload counts as 10 KiB.
-        options.spec.contents = AppSpec.Contents(accountBytes: 25 << 10, appBytes: 50 << 10)
+        options.spec.contents = AppSpec.Contents {
+            $0.accountBytes = 25 << 10
+            $0.appBytes = 50 << 10
+        }
         try await Harness.run(options) { api async throws in
             for _ in 0..<2 { #expect(try await Self.upload(api, as: .user("alice")).status == 201) }
             let own = try await Self.upload(api, as: .user("alice"))
@@ -54,7 +57,6 @@ import Testing
     @Test func largeContentIsStoredCompletely() async throws {
         var options = Harness.Options()
         options.setup = .live
-        options.configuration.maximumBodySize = 1000
         try await Harness.run(options) { api async throws in
             let bytes = (0..<200_001).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             let upload = try await api.call(.post, "/api/contents", bytes: bytes)

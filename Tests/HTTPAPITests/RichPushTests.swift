@@ -1,5 +1,6 @@
 import HTTPTypes
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -59,7 +60,7 @@ import Testing
         var options = Harness.Options()
         options.hub = .isSilent
         options.backlog = 1
-        options.configuration.classicWait = .milliseconds(50)
+        options.configuration.settings.classicWait = .milliseconds(50)
         try await Harness.run(options) { api async throws in
             #expect(try await api.call(.post, "/api/notifications").status == 200)
             #expect(try await api.call(.post, "/api/notifications").status == 503)

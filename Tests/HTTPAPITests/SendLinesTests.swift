@@ -2,6 +2,7 @@ import Broker
 import HTTPTypes
 import NIOCore
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -102,7 +103,7 @@ import Testing
 
     @Test func limitsOfLinesAndSizeAreEnforced() async throws {
         try await Harness.run { api async throws in
-            let long = Self.line("bob", String(repeating: "x", count: APIConfiguration().maximumSendSize))
+            let long = Self.line("bob", String(repeating: "x", count: APIConfiguration().settings.sendSize))
             let body = [long, Self.line("bob"), long].joined(separator: "\n")
             let lines = try Self.lines(try await api.call(.post, "/api/sends/batch", body: body))
             #expect((1...3).map { lines[$0]?["status"]?.number } == [413, 202, 413])

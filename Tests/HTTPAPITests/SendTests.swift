@@ -293,7 +293,11 @@ import Testing
 
     @Test func thePayloadLimitIsThatOfTheAppsServices() async throws {
         var options = Harness.Options()
-        options.spec.wns = AppSpec.WNS(clientID: "c", clientSecretFile: "f", tokenURL: "https://x")
+        options.spec.wns = AppSpec.WNS {
+            $0.clientID = "c"
+            $0.clientSecretFile = "f"
+            $0.tokenURL = "https://x"
+        }
         try await Harness.run(options) { api async throws in
             // 4,500 bytes are too much for APNs, not for WNS.
             let text = String(repeating: "x", count: 4500)

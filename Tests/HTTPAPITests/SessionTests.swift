@@ -1,6 +1,7 @@
 import Authentication
 import HTTPTypes
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -239,8 +240,8 @@ import Testing
 
     @Test func itEndsInTime() async throws {
         var options = Harness.Options()
-        options.configuration.sessionLifetime = .milliseconds(400)
-        options.configuration.sessionIdle = .seconds(60)
+        options.configuration.settings.sessionLifetime = .milliseconds(400)
+        options.configuration.settings.sessionIdle = .seconds(60)
         try await Harness.run(options) { api async throws in
             let cookie = try await Self.signIn(api)
             try await Task.sleep(for: .milliseconds(410))
@@ -250,7 +251,7 @@ import Testing
 
     @Test func useKeepsItOpen() async throws {
         var options = Harness.Options()
-        options.configuration.sessionIdle = .seconds(2)
+        options.configuration.settings.sessionIdle = .seconds(2)
         try await Harness.run(options) { api async throws in
             let cookie = try await Self.signIn(api)
             let secret = try #require(SessionCookie.secret(in: [.cookie: cookie], app: .default))

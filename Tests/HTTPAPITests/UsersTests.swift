@@ -3,6 +3,7 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushModel
+import Settings
 import Store
 import Testing
 
@@ -27,7 +28,6 @@ import Testing
         var options = Harness.Options()
         options.hub = .isSilent
         options.setup = setup
-        options.configuration.maximumBodySize = 65_536
         try await Harness.run(options) { api async throws in
             let names = Self.longNames(20_000)
             let answer = try await api.call(.post, "/api/sends", body: Self.body(names))
@@ -157,10 +157,10 @@ import Testing
 
     @Test func largeSendsOfOneCallerDoNotBlockOthers() async throws {
         var configuration = APIConfiguration()
-        configuration.maximumBodySize = 100
-        configuration.maximumSendSize = 4 << 20
+        configuration.settings.bodySize = 100
+        configuration.settings.sendSize = 4 << 20
         // Whatever else the machine has to do.
-        configuration.requestTime = .seconds(600)
+        configuration.settings.requestTime = .seconds(600)
         let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
         func read(_ size: Int, as user: String) async throws -> BodyReader.Body {
             let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")

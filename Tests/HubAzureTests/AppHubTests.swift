@@ -15,7 +15,11 @@ struct AppHubTests {
 
     private static let spec: AppSpec = {
         var spec = AppSpec()
-        spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "shop", platforms: [.apns])
+        spec.azureHub = AppSpec.AzureHub {
+            $0.connectionStringFile = "/nowhere"
+            $0.name = "shop"
+            $0.platforms = [.apns]
+        }
         return spec
     }()
 

@@ -8,11 +8,11 @@ import Testing
 @Suite struct BatchTemplateTests {
     private static let spec: AppSpec = {
         var spec = AppSpec()
-        spec.fcm = .init(serviceAccountFile: "fcm.json")
-        spec.apns = AppSpec.APNs(
-            .token(.init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ")),
-            topic: "com.example.app"
-        )
+        spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "fcm.json" }
+        spec.apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ"))
+            $0.topic = "com.example.app"
+        }
         return spec
     }()
 

@@ -44,7 +44,7 @@ import Testing
                 Issue.record("not accepted")
                 return
             }
-            _ = try await registrations.register(request, for: job, spec: AppSpec(registrationLifetimeDays: 30))
+            _ = try await registrations.register(request, for: job, spec: AppSpec { $0.registrationLifetimeDays = 30 })
         }
         let expires = try #require(try await store.registration(id, app: .default)?.expires)
         let left = clock.machine.wall.duration(to: expires)
@@ -74,7 +74,7 @@ import Testing
             Issue.record("not accepted")
             return
         }
-        let spec = AppSpec(registrationLifetimeDays: lifetime)
+        let spec = AppSpec { $0.registrationLifetimeDays = lifetime }
         #expect(try await EmbeddedRegistrations(store: store).register(request, for: job, spec: spec) == .done)
         let expires = try await store.registration(id, app: .default)?.expires
         let left = expires.map { Timestamp.now.duration(to: $0) }
@@ -103,6 +103,6 @@ import Testing
 
     @Test func aUserHasAtMostTheAppsLimitOfRegistrations() async throws {
         #expect(try await self.live(registering: 103, spec: AppSpec()) == 100)
-        #expect(try await self.live(registering: 4, spec: AppSpec(registrationsPerUser: 2)) == 2)
+        #expect(try await self.live(registering: 4, spec: AppSpec { $0.registrationsPerUser = 2 }) == 2)
     }
 }

@@ -45,11 +45,11 @@ struct AnyHub: Sendable {
                 let text = "Endpoint=sb://localhost:\(server.port)/;SharedAccessKeyName=Full;SharedAccessKey=\(key)"
                 try Data(text.utf8).write(to: connection)
                 var spec = AppSpec()
-                let declaration = AppSpec.AzureHub(
-                    connectionStringFile: connection.path,
-                    name: "default",
-                    trustFile: trust.path
-                )
+                let declaration = AppSpec.AzureHub {
+                    $0.connectionStringFile = connection.path
+                    $0.name = "default"
+                    $0.trustFile = trust.path
+                }
                 spec.azureHub = declaration
                 try await body(AnyHub(hub: try hubs.hub(declaration), store: harness.store, spec: spec))
             }

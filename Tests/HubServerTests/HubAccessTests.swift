@@ -135,7 +135,7 @@ struct HubAccessTests {
 
     @Test("A rule that is flooded is told when to come again, and leaves the others their places")
     func flood() async throws {
-        try await HubHarness.run(spec: AppSpec(requestsPerSecond: 1)) { hub in
+        try await HubHarness.run(spec: AppSpec { $0.requestsPerSecond = 1 }) { hub in
             let path = "/default/registrationids"
             var statuses: [Int] = []
             var wait: String?

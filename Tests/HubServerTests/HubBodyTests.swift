@@ -70,6 +70,28 @@ import Testing
         }
     }
 
+    /// Whatever the API takes: what is beyond the wire's limit is not read to its end.
+    @Test func aBodyBeyondTheLimitIsRefusedWhileItComes() async throws {
+        try await HubHarness.run { hub async throws in
+            let port = try #require(hub.client.port)
+            let token = try hub.token(of: "Full", for: "/default/messages")
+            for coding in ["gzip", "identity"] {
+                let whole = [UInt8](repeating: 0x20, count: WireNames.maximumBody + 1)
+                let bytes = coding == "gzip" ? Gzip.compress(whole + whole) : whole
+                var connection = try await RawConnection.open(port: port)
+                defer { connection.close() }
+                let head =
+                    "POST /default/messages HTTP/1.1\r\nHost: localhost:\(port)\r\nAuthorization: \(token)\r\n"
+                    + "ServiceBusNotification-Format: apple\r\nContent-Encoding: \(coding)\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n\(String(bytes.count + 1, radix: 16))\r\n"
+                // A byte of it never comes.
+                try await connection.write(Array(head.utf8) + bytes)
+                let first = try await connection.text(to: "\r\n\r\n")
+                #expect(first.hasPrefix("HTTP/1.1 413 "), "\(coding): \(first)")
+            }
+        }
+    }
+
     @Test func aClientOfHTTP10IsAnsweredAndClosed() async throws {
         try await HubHarness.run { hub async throws in
             var connection = try await RawConnection.open(port: try #require(hub.client.port))

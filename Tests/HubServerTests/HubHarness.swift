@@ -13,6 +13,7 @@ import Logging
 import NIOCore
 import PushModel
 import ServiceLifecycle
+import Settings
 import Store
 import StoreSQLite
 import Testing
@@ -69,7 +70,7 @@ struct HubHarness: Sendable {
         var configuration = APIConfiguration()
         configuration.directoryLifetime = .zero
         configuration.commitWait = commitWait
-        configuration.classicWait = answers ? .seconds(30) : .milliseconds(100)
+        configuration.settings.classicWait = answers ? .seconds(30) : .milliseconds(100)
         let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
         let hub = EmbeddedHub(store: store, intake: host)
         let application = Application(

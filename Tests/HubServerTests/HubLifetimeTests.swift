@@ -18,7 +18,7 @@ struct HubLifetimeTests {
 
     @Test("The lifetime that a client has read is no wish: the same installation again renews it, and so does a patch")
     func lifetimeOfInstallation() async throws {
-        try await HubHarness.run(spec: AppSpec(registrationLifetimeDays: 30)) { hub in
+        try await HubHarness.run(spec: AppSpec { $0.registrationLifetimeDays = 30 }) { hub in
             #expect(try await hub.call(.put, Self.path, body: "{\(Self.channel)}").status == 200)
             var last = try #require(try await Self.end(hub))
             for method in [HTTPRequest.Method.put, .patch, .put] {
@@ -42,7 +42,7 @@ struct HubLifetimeTests {
 
     @Test("The same of a registration")
     func lifetimeOfRegistration() async throws {
-        try await HubHarness.run(spec: AppSpec(registrationLifetimeDays: 30)) { hub in
+        try await HubHarness.run(spec: AppSpec { $0.registrationLifetimeDays = 30 }) { hub in
             let path = "/default/registrations/1-1-1"
             let first = try await hub.call(.put, path, body: HubHarness.apple())
             let text = try #require(try first.registration.expirationTime)
@@ -57,7 +57,7 @@ struct HubLifetimeTests {
 
     @Test("A client's own end stays, however often it is given", arguments: [nil, 30])
     func wish(days: Int?) async throws {
-        try await HubHarness.run(spec: AppSpec(registrationLifetimeDays: days)) { hub async throws in
+        try await HubHarness.run(spec: AppSpec { $0.registrationLifetimeDays = days }) { hub async throws in
             let end = Timestamp.now.advanced(by: .seconds(10 * 86_400))
             let body = #"{\#(Self.channel),"expirationTime":"\#(end.iso8601)"}"#
             for (method, body) in [(HTTPRequest.Method.put, body), (.put, body), (.patch, Self.patch), (.put, body)] {
@@ -69,7 +69,7 @@ struct HubLifetimeTests {
 
     @Test("A patch of what is to end at once is none of its end", arguments: [nil, 30])
     func pastEnd(days: Int?) async throws {
-        try await HubHarness.run(spec: AppSpec(registrationLifetimeDays: days)) { hub in
+        try await HubHarness.run(spec: AppSpec { $0.registrationLifetimeDays = days }) { hub in
             let past = Timestamp.now.advanced(by: .seconds(-60))
             let row = ImportedRegistration(
                 pns: .apns,

@@ -98,7 +98,7 @@ struct HubRegistrationTests {
 
     @Test("A user has no more devices through a hub than through the API: the oldest makes room")
     func devicesOfUser() async throws {
-        try await HubHarness.run(spec: AppSpec(registrationsPerUser: 3)) { hub in
+        try await HubHarness.run(spec: AppSpec { $0.registrationsPerUser = 3 }) { hub in
             for index in 1...5 {
                 let token = String(repeating: "0\(index)", count: 32)
                 let body = #"{"platform":"apns","pushChannel":"\#(token)","userId":"ann"}"#
@@ -335,7 +335,7 @@ struct HubRegistrationTests {
 
     @Test("A tag that the app reserves takes a rule that may manage; more than 60 tags are refused")
     func reservedTags() async throws {
-        try await HubHarness.run(spec: AppSpec(reservedTags: ["vip:"])) { hub in
+        try await HubHarness.run(spec: AppSpec { $0.reservedTags = ["vip:"] }) { hub in
             let path = "/default/registrations?api-version=2017-04"
             let body = HubHarness.apple(tags: "a, VIP:gold")
             let refused = try await hub.call(.post, path, as: "Listen", body: body)

@@ -221,7 +221,7 @@ struct HubTemplateTests {
 
     @Test("A reserved tag takes a rule that may manage, as the name of a template too")
     func reserved() async throws {
-        try await HubHarness.run(spec: AppSpec(reservedTags: ["vip:"])) { hub in
+        try await HubHarness.run(spec: AppSpec { $0.reservedTags = ["vip:"] }) { hub in
             for template in [##"{"vip:x":{"body":"{}"}}"##, ##"{"t":{"body":"{}","tags":["vip:x"]}}"##] {
                 let body = Self.installation(template)
                 let refused = try await hub.call(.put, "/default/installations/i", as: "Listen", body: body)

@@ -38,7 +38,10 @@ import Testing
 
     static let app: AppSpec = {
         var app = AppSpec()
-        app.apns = AppSpec.APNs(.token(.init(keyFile: "/k", keyID: "K", teamID: "T")), topic: "com.example.app")
+        app.apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "/k", keyID: "K", teamID: "T"))
+            $0.topic = "com.example.app"
+        }
         return app
     }()
 

@@ -8,11 +8,12 @@ import Testing
     private static let bundle = "com.example.app"
 
     private static var app: AppSpec {
-        AppSpec(
-            credentials: [
-                AppSpec.APNs(.token(.init(keyFile: "/k", keyID: "K", teamID: "T")), topic: Self.bundle)
-            ]
-        )
+        AppSpec {
+            $0.apns = AppSpec.APNs {
+                $0.authentication = .token(.init(keyFile: "/k", keyID: "K", teamID: "T"))
+                $0.topic = Self.bundle
+            }
+        }
     }
 
     private static func apns(

@@ -183,10 +183,10 @@ extension PipelineLoadTests {
         @Test func aCredentialThatCannotBeUsedHoldsUpItsOwnDevices() async throws {
             try await Self.with { site in
                 var spec = site.spec
-                spec.credentials[.apns, site.credential] = AppSpec.APNs(
-                    .token(.init(keyFile: "/nowhere.p8", keyID: "K", teamID: "T")),
-                    topic: Self.watch
-                )
+                spec.credentials[.apns, site.credential] = AppSpec.APNs {
+                    $0.authentication = .token(.init(keyFile: "/nowhere.p8", keyID: "K", teamID: "T"))
+                    $0.topic = Self.watch
+                }
                 let outcome = try #require(await site.send([Self.batch(6, watch: site.credential)], spec).first)
                 #expect(outcome.accepted == 3 && outcome.retries.count == 3 && outcome.total == 6)
                 #expect(outcome.retryReason == WaitReason(unusableCredentialsAt: .apns, with: site.credential))

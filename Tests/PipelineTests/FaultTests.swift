@@ -70,7 +70,11 @@ import Testing
     @Test func aHubOverAWireThatGivesNoAnswerIsNotWaitedForByEachChange() async throws {
         try await PipelineHarness.with([.register]) { harness in
             var spec = AppSpec()
-            spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "news", platforms: [.apns])
+            spec.azureHub = AppSpec.AzureHub {
+                $0.connectionStringFile = "/nowhere"
+                $0.name = "news"
+                $0.platforms = [.apns]
+            }
             _ = try await harness.store.apply(.app(.default, spec))
             harness.wireHub.fallSilent()
             func register(_ count: Int) async throws {

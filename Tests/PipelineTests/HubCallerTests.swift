@@ -13,7 +13,11 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct HubCallerTests {
     private static let spec: AppSpec = {
         var spec = AppSpec()
-        spec.azureHub = AppSpec.AzureHub(connectionStringFile: "/nowhere", name: "news", platforms: [.apns, .fcm])
+        spec.azureHub = AppSpec.AzureHub {
+            $0.connectionStringFile = "/nowhere"
+            $0.name = "news"
+            $0.platforms = [.apns, .fcm]
+        }
         return spec
     }()
 

@@ -151,6 +151,8 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore, SuspectStore {
         memory: AudienceMemory?
     ) async throws -> [Int64: DeviceAddress] { throw NotAsked() }
 
+    func wholeExpression(of job: Int64) async throws -> TagExpression { throw NotAsked() }
+
     func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content] { throw NotAsked() }
 
     func accept(_ jobs: [NewJob], joining _: MessageID?) async throws -> AcceptedJobs { throw NotAsked() }

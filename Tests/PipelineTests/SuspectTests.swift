@@ -162,6 +162,39 @@ import Testing
         #expect(self.broker.ready(in: QueueName.dead) == 0)
     }
 
+    /// Its worker has lost its connection and looks at it still, while another has it already.
+    @Test func whatALivingWorkerLooksAtIsNotDead() async throws {
+        func suspects() -> Suspects {
+            let turn = FairLimiter(permits: 1, slowAfter: nil)
+            return Suspects(
+                store: self.store,
+                queue: Self.queue,
+                logger: self.logger,
+                turn: turn,
+                patience: .seconds(2)
+            )
+        }
+        func delivery(_ count: Int) -> Delivery {
+            let properties = MessageProperties(type: "deliver", messageID: "1", contentType: "x")
+            return Delivery(tag: 1, generation: 1, properties: properties, body: [1], deliveryCount: count)
+        }
+        let (begun, gate) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+        let first = Task {
+            try await suspects().examine(delivery(2)) {
+                begun.continuation.finish()
+                for await _ in gate.stream {}
+                return .over
+            }
+        }
+        for await _ in begun.stream {}
+        let second = Task { try await suspects().examine(delivery(3)) { .work(isRepeated: true) } }
+        try await Task.sleep(for: .milliseconds(100))
+        gate.continuation.finish()
+        #expect(try await first.value == .over)
+        #expect(try await second.value == .work(isRepeated: true))
+        #expect(self.store.with { $0.suspects.isEmpty })
+    }
+
     @Test(arguments: [1, 2, 3]) func nothingIsReadBeforeARedeliveryIsCounted(redeliveries: Int) async throws {
         try await self.publish(["1", "2"])
         try await self.lose(2, times: redeliveries)

@@ -53,12 +53,16 @@ import Testing
         )
     }
 
-    @Test func missingMembersOfADeclarationHaveDefaults() throws {
-        let text = #"{"message":"m","richType":"url","content":"c"}"#
-        let rich = try JSONDecoder().decode(AppSpec.RichDefault.self, from: Data(text.utf8))
-        #expect(rich == AppSpec.RichDefault(message: "m", richType: "url", content: "c"))
-        let changed = AppSpec.RichDefault(message: "m", isSecure: true, perAccount: 3, perApp: 9)
-        #expect(try JSONDecoder().decode(AppSpec.RichDefault.self, from: JSONEncoder().encode(changed)) == changed)
+    /// Also what a later version has written, with keys that nobody knows yet.
+    @Test func missingKeysOfADeclarationHaveDefaultsAndUnknownOnesAreIgnored() throws {
+        let text = #"{"later":[1,{"a":true}],"rich":{"message":"m","content":"c","later":null}}"#
+        let spec = try JSONDecoder().decode(AppSpec.self, from: Data(text.utf8))
+        let wanted = AppSpec {
+            $0.richDefault.message = "m"
+            $0.richDefault.content = "c"
+        }
+        #expect(spec == wanted)
+        #expect(try JSONDecoder().decode(AppSpec.self, from: JSONEncoder().encode(wanted)) == wanted)
     }
 
     @Test func platformsMayBeMissing() throws {
@@ -124,7 +128,12 @@ import Testing
 
     @Test func appSpec() throws {
         var spec = AppSpec()
-        spec.wns = .init(clientID: "c", clientSecretFile: "/s", tokenURL: "https://t")
+        spec.wns = AppSpec.WNS {
+            $0.clientID = "c"
+            $0.clientSecretFile = "/s"
+            $0.tokenURL = "https://t"
+        }
+        spec.wns?.secretEnds = Timestamp(rfc3339: "2027-01-31T00:00:00Z")
         spec.registrationLifetimeDays = 90
         spec.registrationsPerUser = 20
         spec.tagsPerRegistration = 300

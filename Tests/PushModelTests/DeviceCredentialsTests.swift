@@ -60,8 +60,11 @@ import Testing
 
     private static var spec: AppSpec {
         var spec = AppSpec()
-        spec.fcm = .init(serviceAccountFile: "/fcm.json")
-        spec.credentials[.fcm, Self.watch] = AppSpec.FCM(serviceAccountFile: "/watch.json", devicesPerSecond: 7)
+        spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "/fcm.json" }
+        spec.credentials[.fcm, Self.watch] = AppSpec.FCM {
+            $0.serviceAccountFile = "/watch.json"
+            $0.devicesPerSecond = 7
+        }
         return spec
     }
 

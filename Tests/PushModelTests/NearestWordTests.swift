@@ -8,5 +8,6 @@ import Testing
         #expect(NearestWord.to("banana", among: ["key_id", "key_file"]) == nil)
         #expect(NearestWord.distance("", "abc") == 3)
         #expect(NearestWord.distance("kitten", "sitting") == 3)
+        #expect(NearestWord.distance("prot", "port") == 1 && NearestWord.distance("ca", "abc") == 3)
     }
 }

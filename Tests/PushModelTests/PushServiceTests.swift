@@ -59,7 +59,12 @@ import Testing
     }
 
     @Test func anAppDeclaresItsServices() throws {
-        var spec = AppSpec(credentials: [AppSpec.FCM(serviceAccountFile: "/f", devicesPerSecond: 5)])
+        var spec = AppSpec {
+            $0.fcm = AppSpec.FCM {
+                $0.serviceAccountFile = "/f"
+                $0.devicesPerSecond = 5
+            }
+        }
         #expect(spec.services == [.fcm])
         #expect(spec.fcm?.devicesPerSecond == 5)
         #expect(spec.apns?.devicesPerSecond == nil)
@@ -69,58 +74,65 @@ import Testing
         other.fcm = nil
         #expect(spec != other)
         #expect(other == AppSpec())
-        spec.wns = AppSpec.WNS(clientID: "c", clientSecretFile: "/s", tokenURL: "https://t")
+        spec.wns = AppSpec.WNS {
+            $0.clientID = "c"
+            $0.clientSecretFile = "/s"
+            $0.tokenURL = "https://t"
+        }
         #expect(spec.services == [.fcm, .wns])
     }
 
-    /// The form that stores have had from the beginning: credentials stand beside an app's other members.
+    /// The form that stores have: the keys are those of the file.
     @Test func theStoredFormDoesNotChange() throws {
+        let spec = try AppSpec {
+            $0.apns = AppSpec.APNs {
+                $0.authentication = .token(.init(keyFile: "/k", keyID: "i", teamID: "t"))
+                $0.topic = "b"
+            }
+            $0.api.origins = [try WebOrigin("http://localhost")]
+            $0.richDefault.isSecure = true
+        }
         let text = """
-            {"apns":{"endpoint":"https://e","keyFile":"/k","keyID":"i","teamID":"t","topic":"b"},\
-            "authentication":"accounts","recording":"failures","reservedTags":[],\
-            "richDefault":{"isSecure":false,"message":"m","perAccount":1,"perApp":2,"richType":"img"},"users":"folded"}
+            {"api":{"origins":["http://localhost"]},\
+            "apns":{"endpoint":"https://api.push.apple.com","key_file":"/k","key_id":"i","team_id":"t","topic":"b"},\
+            "authentication":"accounts","contents":{"account_bytes":104857600,"app_bytes":10737418240},"hub":"embedded",\
+            "recording":"failures","registrations_per_user":100,"reserved_tags":[],\
+            "rich":{"message":"Check this image out!","per_account":1000,"per_app":1000000,"rich_type":"img","secure":true},\
+            "tags_per_registration":200,"users":"folded"}
             """
-        let spec = try JSONDecoder().decode(AppSpec.self, from: Data(text.utf8))
-        #expect(
-            spec.apns
-                == AppSpec.APNs(
-                    .token(.init(keyFile: "/k", keyID: "i", teamID: "t")),
-                    topic: "b",
-                    endpoint: "https://e"
-                )
-        )
-        #expect(spec.services == [.apns])
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         #expect(String(decoding: try encoder.encode(spec), as: UTF8.self) == text)
+        let read = try JSONDecoder().decode(AppSpec.self, from: Data(text.utf8))
+        #expect(read == spec)
+        #expect(read.services == [.apns])
     }
 
-    @Test func aCertificateIsStoredBesideTheAppsOtherMembersToo() throws {
-        let apns = AppSpec.APNs(
-            .certificate(.init(file: "/c.p12", passwordFile: "/p")),
-            topic: "b",
-            endpoint: "https://e",
-            channelsEndpoint: "https://c"
-        )
+    @Test func aCertificateStandsInPlaceOfAKey() {
+        let apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "/k", keyID: "i", teamID: "t"))
+            $0.authentication = .certificate(.init(file: "/c.p12", passwordFile: "/p"))
+            $0.topic = "b"
+            $0.endpoint = "https://e"
+        }
         let text = """
-            {"certificateFile":"/c.p12","certificatePasswordFile":"/p","channelsEndpoint":"https://c","endpoint":"https://e","topic":"b"}
+            {"certificate_file":"/c.p12","certificate_password_file":"/p","topic":"b","endpoint":"https://e"}
             """
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        #expect(String(decoding: try encoder.encode(apns), as: UTF8.self) == text)
-        #expect(try JSONDecoder().decode(AppSpec.APNs.self, from: Data(text.utf8)) == apns)
+        #expect(apns.written.compactText == text)
+        #expect(apns.authentication == .certificate(.init(file: "/c.p12", passwordFile: "/p")))
+        #expect(apns.fault == nil)
     }
 
     @Test func channelsMayBeginWithTheAppsPrefixes() throws {
         var spec = AppSpec()
         let text = "https://127.0.0.1:4/wns/a"
         #expect(throws: InvalidValue.self) { try spec.handle(text, of: .wns) }
-        spec.wns = AppSpec.WNS(
-            clientID: "c",
-            clientSecretFile: "/s",
-            tokenURL: "https://t",
-            channelPrefixes: ["https://127.0.0.1:4/"]
-        )
+        spec.wns = AppSpec.WNS {
+            $0.clientID = "c"
+            $0.clientSecretFile = "/s"
+            $0.tokenURL = "https://t"
+            $0.channelPrefixes = ["https://127.0.0.1:4/"]
+        }
         #expect(try spec.handle(text, of: .wns).text == text)
         #expect(try spec.handle(text, of: .mpns).text == text)
         #expect(throws: InvalidValue.self) { try spec.handle("https://127.0.0.1:5/", of: .wns) }

@@ -128,12 +128,12 @@ import Testing
         var spec = AppSpec()
         let handle = Self.handle("https://127.0.0.1:8443/web/a")
         #expect(throws: InvalidValue.self) { try spec.handle(handle, of: .web) }
-        spec.web = AppSpec.WebPush(
-            publicKey: Self.key,
-            privateKeyFile: "/k",
-            subject: "mailto:a@example.com",
-            endpointHosts: ["127.0.0.1:8443", "*.example.com"]
-        )
+        spec.web = AppSpec.WebPush {
+            $0.publicKey = Self.key
+            $0.privateKeyFile = "/k"
+            $0.subject = "mailto:a@example.com"
+            $0.endpointHosts = ["127.0.0.1:8443", "*.example.com"]
+        }
         #expect(try spec.handle(handle, of: .web).text == handle)
         #expect(try spec.handle(Self.handle("https://a.example.com/"), of: .web).text.isEmpty == false)
         for other in [

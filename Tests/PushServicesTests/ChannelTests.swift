@@ -171,11 +171,11 @@ import Testing
         ("https://127.0.0.1:8443", "127.0.0.1:8443"),
     ])
     func applesHostsForChannels(endpoint: String, authority: String) throws {
-        let app = AppSpec.APNs(
-            .token(.init(keyFile: "k", keyID: "k", teamID: "t")),
-            topic: "com.example",
-            endpoint: endpoint
-        )
+        let app = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "k", keyID: "k", teamID: "t"))
+            $0.topic = "com.example"
+            $0.endpoint = endpoint
+        }
         #expect(try APNsChannels.endpoint(of: app).authority == authority)
         var own = app
         own.channelsEndpoint = "https://127.0.0.1:9444"

@@ -1,12 +1,13 @@
 import Foundation
 import PushModel
+import Settings
 import Testing
 
 @testable import PushlineCommands
 
 @Suite struct AppsFileTests {
     private func parse(_ text: String) throws -> AppsFile {
-        try AppsFile.parse(text, file: "apps.yaml", folder: URL(filePath: "/srv/push/"))
+        try AppsFile(YAMLFile.parse(text, file: "apps.yaml", folder: URL(filePath: "/srv/push/")))
     }
 
     @Test func aHubIsTheEmbeddedOneOrAnAzureHub() throws {
@@ -19,12 +20,12 @@ import Testing
             """
         ).apps
         #expect(apps[.default]?.azureHub == nil)
-        let shop = AppSpec.AzureHub(
-            connectionStringFile: "/srv/push/secrets/hub",
-            name: "shop",
-            platforms: [.fcm],
-            trustFile: "/t"
-        )
+        let shop = AppSpec.AzureHub {
+            $0.connectionStringFile = "/srv/push/secrets/hub"
+            $0.name = "shop"
+            $0.platforms = [.fcm]
+            $0.trustFile = "/t"
+        }
         #expect(try apps[AppID("shop")]?.azureHub == shop)
         #expect(try apps[AppID("shop")]?.services == [.fcm])
         #expect(try apps[AppID("news")]?.azureHub?.platforms == [.apns, .fcm, .wns])
@@ -38,7 +39,7 @@ import Testing
             ),
             ("{azure: {connection_string_file: f, name: n}}, users: exact", "users: must be folded"),
         ] {
-            let error = #expect(throws: AppsFileError.self) { try self.parse("apps: {a: {hub: \(hub)}}") }
+            let error = #expect(throws: SettingFault.self) { try self.parse("apps: {a: {hub: \(hub)}}") }
             #expect(error?.description.contains(words) == true, "\(String(describing: error))")
         }
     }
@@ -80,43 +81,45 @@ import Testing
         #expect(spec.tagsPerRegistration == 1000 && spec.mostTags == 1000 && AppSpec().mostTags == 200)
         #expect(
             spec.apns
-                == AppSpec.APNs(
-                    .token(.init(keyFile: "/srv/push/keys/a.p8", keyID: "ABC", teamID: "1234567890")),
-                    topic: "t",
-                    endpoint: "https://h:1",
-                    trustFile: "/t"
-                )
+                == AppSpec.APNs {
+                    $0.authentication = .token(
+                        .init(keyFile: "/srv/push/keys/a.p8", keyID: "ABC", teamID: "1234567890")
+                    )
+                    $0.topic = "t"
+                    $0.endpoint = "https://h:1"
+                    $0.trustFile = "/t"
+                }
         )
         #expect(
             spec.fcm
-                == AppSpec.FCM(
-                    serviceAccountFile: "/srv/fcm.json",
-                    endpoint: "https://h:2",
-                    trustFile: "/srv/push/t.pem"
-                )
+                == AppSpec.FCM {
+                    $0.serviceAccountFile = "/srv/fcm.json"
+                    $0.endpoint = "https://h:2"
+                    $0.trustFile = "/srv/push/t.pem"
+                }
         )
         #expect(
             spec.wns
-                == AppSpec.WNS(
-                    clientID: "c",
-                    clientSecretFile: "/srv/push/s",
-                    secretEnds: Timestamp(rfc3339: "2027-01-31T00:00:00Z"),
-                    tokenURL: "https://h:3/token",
-                    scope: "other",
-                    channelPrefixes: ["https://127.0.0.1:4/"],
-                    trustFile: "/srv/push/t.pem"
-                )
+                == AppSpec.WNS {
+                    $0.clientID = "c"
+                    $0.clientSecretFile = "/srv/push/s"
+                    $0.secretEnds = Timestamp(rfc3339: "2027-01-31T00:00:00Z")
+                    $0.tokenURL = "https://h:3/token"
+                    $0.scope = "other"
+                    $0.channelPrefixes = ["https://127.0.0.1:4/"]
+                    $0.trustFile = "/srv/push/t.pem"
+                }
         )
         #expect(
             spec.richDefault
-                == AppSpec.RichDefault(
-                    message: "Look",
-                    richType: "url",
-                    content: "abc",
-                    isSecure: true,
-                    perAccount: 5,
-                    perApp: 50
-                )
+                == AppSpec.RichDefault {
+                    $0.message = "Look"
+                    $0.richType = "url"
+                    $0.content = "abc"
+                    $0.isSecure = true
+                    $0.perAccount = 5
+                    $0.perApp = 50
+                }
         )
         #expect(try apps[AppID("shop")] == AppSpec())
     }
@@ -144,16 +147,16 @@ import Testing
         #expect(spec.credentials.names(of: .apns) == [.default, sandbox, watch])
         #expect(
             spec.credentials[.apns, watch] as? AppSpec.APNs
-                == AppSpec.APNs(
-                    .certificate(.init(file: "/srv/push/watch.p12")),
-                    topic: "com.example.app.watch",
-                    devicesPerSecond: 50
-                )
+                == AppSpec.APNs {
+                    $0.authentication = .certificate(.init(file: "/srv/push/watch.p12"))
+                    $0.topic = "com.example.app.watch"
+                    $0.devicesPerSecond = 50
+                }
         )
         // Nothing is inherited.
         let other = spec.credentials[.apns, sandbox] as? AppSpec.APNs
         #expect(other?.endpoint == "https://api.sandbox.push.apple.com" && other?.devicesPerSecond == nil)
-        let leaves = spec.tree.leaves().map { "\($0.path)=\($0.text)" }
+        let leaves = spec.leaves.map { "\($0.path)=\($0.text)" }
         #expect(leaves.contains("apns.credentials.watch.topic=com.example.app.watch"))
         #expect(try JSONDecoder().decode(AppSpec.self, from: JSONEncoder().encode(spec)) == spec)
     }
@@ -180,18 +183,18 @@ import Testing
         let url = "https://login.example.com/jwks.json"
         #expect(
             spec.tokens
-                == TokenSettings(
-                    issuer: "https://login.example.com/",
-                    audience: "push",
-                    algorithms: [.es256],
-                    keySet: .address(url: url, trustFile: "/srv/push/ca.pem"),
-                    userClaim: "email",
-                    sameUsers: true
-                )
+                == TokenSettings {
+                    $0.issuer = "https://login.example.com/"
+                    $0.audience = "push"
+                    $0.algorithms = [.es256]
+                    $0.keySet = .address(url: url, trustFile: "/srv/push/ca.pem")
+                    $0.userClaim = "email"
+                    $0.sameUsers = true
+                }
         )
         // The issuer's names may differ by case alone.
         #expect(spec.users == .exact)
-        #expect(spec.origins.map(\.text) == ["https://app.example.com", "http://localhost:5173"])
+        #expect(spec.api.origins.map(\.text) == ["https://app.example.com", "http://localhost:5173"])
         let shop = try #require(try apps[AppID("shop")])
         #expect(shop.users == .folded)
         #expect(shop.tokens?.keySet == .file(path: "/srv/push/jwks.json"))
@@ -208,7 +211,7 @@ import Testing
     }
 
     @Test(arguments: ["com.example/../x", "com example", "com.example\u{e9}"]) func aTopicIsABundleID(topic: String) {
-        let error = #expect(throws: AppsFileError.self) {
+        let error = #expect(throws: SettingFault.self) {
             try self.parse(
                 """
                 apps:
@@ -240,7 +243,7 @@ import Testing
                 )
         )
         #expect(try apps[AppID("shop")]?.apns?.authentication == .certificate(.init(file: "/c.p12")))
-        let leaves = try #require(apps[.default]).tree.leaves().filter { $0.path.hasPrefix("apns.") }
+        let leaves = try #require(apps[.default]).leaves.filter { $0.path.hasPrefix("apns.") }
         #expect(
             leaves.map(\.path) == [
                 "apns.certificate_file", "apns.private_key_file", "apns.certificate_password_file", "apns.topic",
@@ -258,15 +261,23 @@ import Testing
                 wns: {client_id: c, client_secret_file: /s, token_url: "https://h"}
             """
         let spec = try #require(try self.parse(text).apps[.default])
-        #expect(spec.apns?.endpoint == AppSpec.APNs.production)
-        #expect(spec.fcm?.endpoint == AppSpec.FCM.production)
-        #expect(spec.wns?.scope == AppSpec.WNS.scope)
+        #expect(spec.apns?.endpoint == AppSpec.APNs().endpoint && spec.fcm?.endpoint == AppSpec.FCM().endpoint)
+        #expect(spec.wns?.scope == AppSpec.WNS().scope)
         #expect(spec.richDefault == AppSpec.RichDefault())
     }
 
     @Test(arguments: [
         ("", "apps.yaml: apps: is missing"),
         ("# nothing\n", "apps.yaml: apps: is missing"),
+        ("apps:\n  default:\n    fcm: {}", "apps.yaml:3: apps.default.fcm.service_account_file: is missing"),
+        (
+            "apps:\n  default:\n    tokens:",
+            "apps.yaml:3: apps.default.tokens.jwks_file: is missing, and so is jwks_url: name one of them"
+        ),
+        (
+            "apps:\n  default:\n    hub: {azure: {connection_string_file: f, name: n, platforms: []}}",
+            "apps.yaml:3: apps.default.hub.azure.platforms: must be a list, such as [a, b]"
+        ),
         ("x: 1", "apps.yaml:1: x: unknown; known are apps"),
         ("app:\n  default: {}", "apps.yaml:1: app: unknown; did you mean apps?"),
         ("[]", "apps.yaml:1: must be a section with keys of its own"),
@@ -319,15 +330,15 @@ import Testing
         ),
         (
             "apps:\n  default:\n    fcm: {service_account_file: }",
-            "apps.yaml:3: apps.default.fcm.service_account_file: must be text, and is empty"
+            "apps.yaml:3: apps.default.fcm.service_account_file: must be the name of a file"
         ),
         (
             "apps:\n  default:\n    fcm: {service_account_file: true}",
-            "apps.yaml:3: apps.default.fcm.service_account_file: must be text"
+            "apps.yaml:3: apps.default.fcm.service_account_file: must be the name of a file"
         ),
         (
             "apps:\n  default:\n    fcm: {service_account_file: [a]}",
-            "apps.yaml:3: apps.default.fcm.service_account_file: must be text"
+            "apps.yaml:3: apps.default.fcm.service_account_file: must be the name of a file"
         ),
         ("apps:\n  default:\n    fcm: x", "apps.yaml:3: apps.default.fcm: must be a section with keys of its own"),
         ("apps:\n  default:\n    users: azure", "apps.yaml:3: apps.default.users: must be one of folded, exact"),
@@ -366,7 +377,7 @@ import Testing
         ),
         (
             "apps:\n  default:\n    tokens: {issuer: i, audience: a, jwks_file: f, algorithms: [ES256, HS256]}",
-            "apps.yaml:3: apps.default.tokens.algorithms: \"HS256\" is not taken; known are RS256 and ES256"
+            "apps.yaml:3: apps.default.tokens.algorithms: \"HS256\": must be one of RS256, ES256"
         ),
         (
             "apps:\n  default:\n    tokens: {audience: a, jwks_file: f}",
@@ -382,39 +393,29 @@ import Testing
                 + "https://app.example.com or https://app.example.com:8443, with no path and no wildcard"
         ),
         ("apps:\n  a: {}\n  a: {}", "apps.yaml:2: a: is given twice"),
+        (
+            "apps:\n  default:\n    fcm: {service_account_file: a, credential: {}}",
+            "apps.yaml:3: apps.default.fcm.credential: unknown; did you mean credentials?"
+        ),
         ("apps: [", "apps.yaml:2: is not YAML: did not find expected node content in column 1"),
     ])
     func faults(text: String, message: String) {
-        let error = #expect(throws: AppsFileError.self) { try self.parse(text) }
+        let error = #expect(throws: SettingFault.self) { try self.parse(text) }
         #expect(error?.description == message)
     }
 
     @Test func unreadableFile() {
-        let error = #expect(throws: AppsFileError.self) { try AppsFile.read("/nowhere/apps.yaml") }
+        let error = #expect(throws: SettingFault.self) { try AppsFile.read("/nowhere/apps.yaml") }
         #expect(error?.description.contains("/nowhere/apps.yaml") == true)
-    }
-
-    /// The example has every key, so that nobody must look elsewhere.
-    @Test func theExampleIsValidAndHasEveryKey() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let url = root.appending(path: "Config/apps.example.yaml")
-        let apps = try AppsFile.read(url.path(percentEncoded: false)).apps
-        #expect(
-            apps[.default]?.apns?.settings.first?.value
-                == .text(root.appending(path: "Config/secrets/AuthKey_ABC1234567.p8").path)
-        )
-        let text = try String(contentsOf: url, encoding: .utf8)
-        let keys =
-            AppSpec.keys + AppSpec.RichDefault.keys + AppSpec.apiKeys + TokenSettings.keys
-            + PushService.allCases.flatMap { $0.descriptor.credentials?.keys ?? [] }
-        for key in keys { #expect(text.contains("\(key):"), "\(key) is missing") }
     }
 }
 
 @Suite struct AppSpecChangesTests {
     @Test func changesAreListedByKey() {
-        var before = AppSpec(reservedTags: ["a"], credentials: [AppSpec.FCM(serviceAccountFile: "/f")])
+        var before = AppSpec {
+            $0.reservedTags = ["a"]
+            $0.fcm = AppSpec.FCM { $0.serviceAccountFile = "/f" }
+        }
         before.requestsPerSecond = 5
         var after = before
         after.reservedTags = ["a", "b"]

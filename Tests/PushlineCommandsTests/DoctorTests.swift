@@ -204,8 +204,8 @@ import Testing
         }
         let sequence = try await store.beginImport()
         _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
-        var spec = AppSpec(credentials: [AppSpec.FCM(serviceAccountFile: "/f")])
-        spec.credentials[.fcm, clock] = AppSpec.FCM(serviceAccountFile: "/f")
+        var spec = AppSpec { $0.fcm = AppSpec.FCM { $0.serviceAccountFile = "/f" } }
+        spec.credentials[.fcm, clock] = AppSpec.FCM { $0.serviceAccountFile = "/f" }
         let found = try await BlockedWork(store: store, apps: [.default: spec]).findings()
         #expect(found.map(\.subject) == ["default fcm watch"])
         #expect(found.first?.isRight == false && found.first?.words.hasPrefix("2 registrations name") == true)

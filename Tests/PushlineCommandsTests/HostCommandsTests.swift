@@ -203,7 +203,7 @@ import Testing
     @Test func anErrorInTheAppsFileChangesNothing() async throws {
         let host = try Host()
         try host.write("apps:\n  default: {}\n  shop: {userss: exact}\n", to: "apps.yaml")
-        await #expect(throws: AppsFileError.self) { try await host.run("apps", "apply", host.path("apps.yaml")) }
+        await #expect(throws: SettingFault.self) { try await host.run("apps", "apply", host.path("apps.yaml")) }
         let failure = await #expect(throws: CommandFailure.self) {
             try await host.run("apps", "show", "--format", "json")
         }

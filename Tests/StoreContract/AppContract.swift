@@ -60,14 +60,14 @@ import Testing
     }
 
     @Test func accountsAdoptTheAppsComparisonWhileNothingElseIsStored() async throws {
-        #expect(try await self.store.apply(.app(.default, AppSpec(users: .folded))))
+        #expect(try await self.store.apply(.app(.default, AppSpec { $0.users = .folded })))
         try await self.add("Ann", .folded)
-        #expect(try await self.store.apply(.app(.default, AppSpec(users: .exact))))
+        #expect(try await self.store.apply(.app(.default, AppSpec { $0.users = .exact })))
         #expect(try await self.hash(of: "Ann", .exact) == "of Ann")
         #expect(try await self.hash(of: "ann", .exact) == nil)
         try await self.add("ann", .exact)
         let error = await #expect(throws: StoreError.self) {
-            try await self.store.apply(.app(.default, AppSpec(users: .folded)))
+            try await self.store.apply(.app(.default, AppSpec { $0.users = .folded }))
         }
         #expect(error?.code == .conflict)
         #expect(error?.message.contains("differ by letter case alone") == true)
@@ -78,10 +78,10 @@ import Testing
     @Test func ofTwoDeclarationsAtATimeOneIsTheLast() async throws {
         let other = try self.fixture.anotherAdministration()
         for _ in 0..<20 {
-            async let first = self.store.apply(.app(.default, AppSpec(recording: .all)))
+            async let first = self.store.apply(.app(.default, AppSpec { $0.recording = .all }))
             async let second = other.apply(.app(.default, AppSpec()))
             _ = try await (first, second)
-            #expect([AppSpec(recording: .all), AppSpec()].contains(try await self.store.app(.default)))
+            #expect([AppSpec { $0.recording = .all }, AppSpec()].contains(try await self.store.app(.default)))
         }
     }
 }

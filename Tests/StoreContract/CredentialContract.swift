@@ -52,11 +52,11 @@ import Testing
     private func spec(_ rates: [CredentialName: Int?]) -> AppSpec {
         var spec = AppSpec()
         for (credential, rate) in rates {
-            spec.credentials[.apns, credential] = AppSpec.APNs(
-                .token(.init(keyFile: "k", keyID: "k", teamID: "t")),
-                topic: "t",
-                devicesPerSecond: rate
-            )
+            spec.credentials[.apns, credential] = AppSpec.APNs {
+                $0.authentication = .token(.init(keyFile: "k", keyID: "k", teamID: "t"))
+                $0.topic = "t"
+                $0.devicesPerSecond = rate
+            }
         }
         return spec
     }

@@ -188,7 +188,7 @@ import Testing
     }
 
     @Test func exactNamesAreRemovedExactly() async throws {
-        _ = try await self.store.apply(.app(.default, AppSpec(users: .exact)))
+        _ = try await self.store.apply(.app(.default, AppSpec { $0.users = .exact }))
         let (ann, capital) = (try UserName("ann", .exact), try UserName("Ann", .exact))
         for (user, handle) in [(ann, "aa"), (capital, "bb")] {
             let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: handle), tags: [])

@@ -17,12 +17,12 @@ import Testing
     }
 
     private func limit(_ rate: Int?) async throws {
-        let apns = AppSpec.APNs(
-            .token(.init(keyFile: "k", keyID: "k", teamID: "t")),
-            topic: "t",
-            devicesPerSecond: rate
-        )
-        _ = try await self.store.apply(.app(.default, AppSpec(credentials: [apns])))
+        let apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "k", keyID: "k", teamID: "t"))
+            $0.topic = "t"
+            $0.devicesPerSecond = rate
+        }
+        _ = try await self.store.apply(.app(.default, AppSpec { $0.apns = apns }))
     }
 
     private func credit(_ kind: CreditKind = .page, _ priority: Priority = .normal) async throws -> Credit {

@@ -239,7 +239,10 @@ import Testing
 
     /// What is removed counts no more, of whoever uploaded it.
     @Test func removedContentsFreeTheirQuota() async throws {
-        let quota = AppSpec.Contents(accountBytes: 25_000, appBytes: 50_000)
+        let quota = AppSpec.Contents {
+            $0.accountBytes = 25_000
+            $0.appBytes = 50_000
+        }
         func put(_ user: String?, key: String? = nil) async throws -> ContentAcceptance {
             let bytes = [UInt8](repeating: 1, count: 10_000)
             let owner = try user.map { try UserName($0, .folded) }

@@ -355,7 +355,10 @@ extension NewJob {
 extension ContentStore {
     /// Keeps content, however much there is.
     package func put(_ content: StoredContent, app: AppID) async throws -> String {
-        let quota = AppSpec.Contents(accountBytes: 1 << 50, appBytes: 1 << 50)
+        let quota = AppSpec.Contents {
+            $0.accountBytes = 1 << 50
+            $0.appBytes = 1 << 50
+        }
         guard case .kept(let id) = try await self.put(content, app: app, quota: quota) else {
             throw StoreError(.unavailable, "content was not kept")
         }

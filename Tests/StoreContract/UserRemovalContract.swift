@@ -240,7 +240,8 @@ import Testing
     @Test func theDefaultPictureOfTheAppStays() async throws {
         let content = StoredContent(owner: try self.users.user(), mediaType: "image/png", bytes: [1])
         let picture = try await self.store.put(content, app: .default)
-        _ = try await self.store.apply(.app(.default, AppSpec(richDefault: AppSpec.RichDefault(content: picture))))
+        let rich = AppSpec.RichDefault { $0.content = picture }
+        _ = try await self.store.apply(.app(.default, AppSpec { $0.richDefault = rich }))
         try await self.users.finish(self.users.begin())
         let kept = try #require(try await self.store.content(picture, app: .default))
         #expect(kept.owner == nil && kept.bytes == content.bytes)

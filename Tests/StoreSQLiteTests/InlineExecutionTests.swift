@@ -57,7 +57,7 @@ struct InlineExecutionTests {
                     try await keep.store.write(number % 3 == 0 ? .ordinary : .short) {
                         try $0.database.run("INSERT INTO app(name) VALUES (?)", ["app\(number)"])
                     }
-                    let isThere = try await keep.store.read(isShort: number % 2 == 0) {
+                    let isThere = try await keep.store.read(size: number % 2 == 0 ? .short : .ordinary) {
                         try $0.exists("SELECT 1 FROM app WHERE name = ?", ["app\(number)"])
                     }
                     #expect(isThere)

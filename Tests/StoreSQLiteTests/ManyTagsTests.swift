@@ -277,16 +277,26 @@ import Testing
             #expect(told.truncatedTags == 19_900)
         }
         let claim = try #require(try await scenario.claimCampaign(accepted))
-        #expect(claim.campaign.request == scenario.send(to: everybody))
+        // While it waits for its turn nobody keeps them all.
+        #expect(claim.campaign.request.truncatedTags == 19_900)
+        #expect(try await keep.store.wholeExpression(of: accepted.sequence) == everybody)
         // Fanned out to the very last of them, retried with it and published again.
         let key = try #require(try await scenario.fanOut(accepted).first)
         let message = try scenario.message(of: key)
         let first = try #require(try await keep.store.batches(of: message.id).first)
-        #expect(first.key == key && first.request.audience == .tags(everybody))
+        #expect(first.key == key && first.request == claim.campaign.request)
         let retry = RetryDevice(row: 1, tries: 1, wait: .zero)
         #expect(try await scenario.record(BatchOutcome(key: key, retries: [retry], at: keep.time.wall)))
         let second = try #require(try await scenario.takeDueBatches().first)
         #expect(second.key.attempt == 1 && second.retries.map(\.row) == [1])
-        #expect(second.request.audience == .tags(everybody))
+        let devices = try await keep.store.addresses(
+            of: [1],
+            in: second.request,
+            job: accepted.sequence,
+            app: .default,
+            pns: .apns,
+            memory: AudienceMemory()
+        )
+        #expect(devices.keys.sorted() == [1])
     }
 }

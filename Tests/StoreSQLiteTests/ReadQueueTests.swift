@@ -8,7 +8,7 @@ import Testing
 @testable import StoreSQLite
 
 /// Reads go on whatever happens to those beside them.
-@Suite struct ReadQueueTests {
+@Suite(.serialized) struct ReadQueueTests {
     private struct Fault: Error {}
 
     @Test func aCancelledReadReturnsAtOnceAndOthersAreServed() async throws {
@@ -36,6 +36,29 @@ import Testing
         #expect(try await other.value)
         for task in slow.dropFirst() { try await task.value }
         #expect(!isRead.withLockedValue { $0 })
+    }
+
+    /// One connection is everybody else's, however many audiences are read.
+    @Test func longReadsLeaveAConnectionToOthers() async throws {
+        let keep = try TemporaryStore()
+        let gate = DispatchSemaphore(value: 0)
+        let begun = NIOLockedValueBox(0)
+        let long = (0..<6).map { _ in
+            Task {
+                try await keep.store.read(size: .long) { _ in
+                    begun.withLockedValue { $0 += 1 }
+                    gate.wait()
+                }
+            }
+        }
+        while begun.withLockedValue({ $0 }) < 2 { try await Task.sleep(for: .milliseconds(5)) }
+        for size in [ReadQueue.Size.short, .ordinary, .ordinary] {
+            #expect(try await keep.store.read(size: size) { try $0.exists("SELECT 1 FROM clock") })
+        }
+        #expect(begun.withLockedValue { $0 } == 2)
+        for _ in long { gate.signal() }
+        for task in long { try await task.value }
+        #expect(begun.withLockedValue { $0 } == 6)
     }
 
     @Test func aFailedReadLeavesItsConnectionUsable() async throws {

@@ -21,7 +21,11 @@ package struct TokenIssuer: Sendable {
 
     /// The settings of an app that takes the issuer's tokens.
     package static func settings(_ keySet: TokenSettings.KeySetPlace = .file(path: "/nowhere")) -> TokenSettings {
-        TokenSettings(issuer: Self.issuer, audience: Self.audience, keySet: keySet)
+        TokenSettings {
+            $0.issuer = Self.issuer
+            $0.audience = Self.audience
+            $0.keySet = keySet
+        }
     }
 
     /// The RSA key as a member of a key set.

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PushModel
+import Settings
 
 /// Ends an exchange whose peer transfers too few bytes a second, or which lasts too long.
 ///
@@ -79,12 +80,12 @@ final class ProgressTimeout: Sendable {
 extension ProgressTimeout {
     /// For lines, in or out.
     convenience init(_ configuration: APIConfiguration) {
-        self.init(idle: configuration.requestTime, total: configuration.bulkTime, rate: configuration.lineRate)
+        self.init(idle: configuration.settings.requestTime, total: configuration.bulkTime, rate: configuration.lineRate)
     }
 
     /// The error text for a client that was too slow.
     static func words(_ configuration: APIConfiguration) -> String {
-        "the body fell more than \(configuration.requestTime.inSeconds) s behind \(configuration.lineRate) bytes a second, or took "
+        "the body fell more than \(configuration.settings.requestTime.inSeconds) s behind \(configuration.lineRate) bytes a second, or took "
             + "longer than \(configuration.bulkTime.inSeconds) s"
     }
 }

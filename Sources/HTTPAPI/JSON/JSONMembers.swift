@@ -124,8 +124,11 @@ struct StrictMembers {
 
     private static func join(_ path: String, _ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
-    /// Error texts show the member names of callers, shortened.
-    private static func shorten(_ name: String) -> String { name.count <= 100 ? name : "\(name.prefix(100))…" }
+    /// Error texts show the member names of callers, shortened: by scalars, for a million accents are one character.
+    static func shorten(_ name: String) -> String {
+        let first = name.unicodeScalars.prefix(100)
+        return first.endIndex == name.endIndex ? name : "\(String(first))…"
+    }
 }
 
 /// The members of a JSON object on a classic route: any letter case, unknown ones ignored, the last of several counts.

@@ -49,7 +49,7 @@ struct JobWait: Sendable {
         self.preference = request.preference
         // Nothing comes before the start, and a large body takes one of few places: it is not kept while it waits.
         self.most = startsAt != nil || request.isLarge ? .zero : configuration.maximumWait
-        let usual = request.isClassic || work.answersWithResult ? configuration.classicWait : .zero
+        let usual = request.isClassic || work.answersWithResult ? configuration.settings.classicWait : .zero
         self.time = self.preference.limit(most: self.most) ?? usual
     }
 

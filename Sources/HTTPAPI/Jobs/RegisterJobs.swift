@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import Settings
 import Store
 
 /// Changes of registrations and channels as jobs, and their results as HTTP answers.
@@ -45,7 +46,7 @@ struct RegisterJobs: Sendable {
     private func patience(_ request: APIRequest) -> Duration {
         let configuration = self.context.configuration
         // Who states a preference may be answered with the job, and look at it later.
-        return request.preference.isStated ? configuration.maximumWait : configuration.classicWait
+        return request.preference.isStated ? configuration.maximumWait : configuration.settings.classicWait
     }
 
     /// The answer to the caller.

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushModel
+import Settings
 import Store
 
 /// Uploaded content for rich notifications.
@@ -27,7 +28,7 @@ struct ContentRoutes: Sendable {
             mediaType: try Self.mediaType(request.head.headerFields[.contentType]),
             bytes: request.body
         )
-        let quota = request.spec.contents ?? AppSpec.Contents()
+        let quota = request.spec.contents
         let answer = try await self.context.store.put(content, app: request.app, quota: quota)
         guard case .kept(let id) = answer else { throw Self.refusal(answer, of: content, quota: quota) }
         var response = Response.json(
@@ -108,7 +109,7 @@ struct ContentRoutes: Sendable {
         within context: RouteContext
     ) throws -> Response {
         let bytes = content.bytes
-        let isLarge = bytes.count > context.configuration.maximumBodySize
+        let isLarge = bytes.count > context.configuration.settings.bodySize
         let permit = isLarge ? try context.large.permit(bytes.count, for: caller) : nil
         return Response(
             status: .ok,

@@ -80,7 +80,7 @@ package struct APIResponder: HTTPResponder {
     private func declaredOrigin(of request: Request) async throws -> String? {
         guard let origin = request.headers.text(of: .origin), let app = CrossOrigin.app(of: request.uri.path),
             let spec = try await self.limits.arrive({ try await self.apps.spec(of: app) }),
-            spec.origins.contains(where: { $0.text == origin })
+            spec.api.origins.contains(where: { $0.text == origin })
         else { return nil }
         return origin
     }

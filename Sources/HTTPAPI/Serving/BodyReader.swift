@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushModel
+import Settings
 
 /// Reads bodies within their limits of size and time.
 struct BodyReader: Sendable {
@@ -23,8 +24,8 @@ struct BodyReader: Sendable {
     init(configuration: APIConfiguration, large: LargeBodies) {
         self.configuration = configuration
         self.large = large
-        self.reading = FairPermits(configuration.requestsInFlight)
-        self.timeouts = RequestTimeouts(limit: configuration.requestTime)
+        self.reading = FairPermits(configuration.settings.inFlight)
+        self.timeouts = RequestTimeouts(limit: configuration.settings.requestTime)
     }
 
     /// - Parameters:
@@ -41,15 +42,16 @@ struct BodyReader: Sendable {
         caller: Caller,
         connection: BodyConnection
     ) async throws -> Body {
-        if kind == .none { return Body() }
+        if case .none = kind { return Body() }
         let coding = try ContentCoding(request.headers)
         let stream = IncomingBody.open(request, coding: coding, connection: connection)
         let limit: Int
         switch kind {
         case .none, .stream: return Body(stream: stream)
-        case .limited: limit = self.configuration.maximumBodySize
-        case .send: limit = self.configuration.maximumSendSize
-        case .upload: limit = self.configuration.maximumContentSize
+        case .limited: limit = self.configuration.settings.bodySize
+        case .send: limit = self.configuration.settings.sendSize
+        case .upTo(let most): limit = most
+        case .upload: limit = self.configuration.settings.contentSize
         }
         var length = request.headers.text(of: .contentLength).flatMap(Int.init)
         if let length, length > limit { throw Self.tooLarge(limit) }
@@ -60,9 +62,13 @@ struct BodyReader: Sendable {
             throw Problem.later(.serviceUnavailable, "too many request bodies are being read", seconds: 1)
         }
         defer { self.reading.release(of: caller) }
-        let cost = kind == .send ? LargeBodies.ofSend : 1
+        let cost =
+            switch kind {
+            case .send, .upTo: LargeBodies.ofSend
+            case .none, .limited, .upload, .stream: 1
+            }
         var body = Body()
-        if let length, length > self.configuration.maximumBodySize {
+        if let length, length > self.configuration.settings.bodySize {
             body.permit = try self.large.permit(length * cost, for: caller)
             // The final size: growing would copy the bytes again and again.
             body.bytes.reserveCapacity(length)
@@ -78,10 +84,12 @@ struct BodyReader: Sendable {
             )
             return body
         } catch is RequestTimeouts.Overdue {
-            let (time, rate) = (self.configuration.requestTime.inSeconds, self.configuration.largeBodyRate >> 10)
+            let (time, rate) = (
+                self.configuration.settings.requestTime.inSeconds, self.configuration.largeBodyRate >> 10
+            )
             throw Problem(
                 .requestTimeout,
-                "the body did not arrive within \(time) s; one beyond \(self.configuration.maximumBodySize) bytes gets one more "
+                "the body did not arrive within \(time) s; one beyond \(self.configuration.settings.bodySize) bytes gets one more "
                     + "second for every \(rate) KiB received"
             )
         } catch let problem as Problem {
@@ -105,7 +113,7 @@ struct BodyReader: Sendable {
         permit: () throws -> FairPermits.Permit
     ) async throws {
         // What inflates costs its sender next to nothing: it takes a permit early, and earns less time.
-        let usual = coding == .identity ? self.configuration.maximumBodySize : Self.inflatedWithoutPermit
+        let usual = coding == .identity ? self.configuration.settings.bodySize : Self.inflatedWithoutPermit
         let rate = self.configuration.largeBodyRate * (coding == .identity ? 1 : IncomingBody.ratio)
         for try await piece in stream {
             let size = body.bytes.count + piece.readableBytes

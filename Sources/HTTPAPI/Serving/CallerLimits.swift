@@ -2,10 +2,12 @@ import HTTPTypes
 import Hummingbird
 import NIOConcurrencyHelpers
 import PushModel
+import Settings
 
 /// The limits of callers: requests a second, requests in progress, and their bodies.
 struct CallerLimits: Sendable {
-    private let configuration: APIConfiguration
+    private let inFlight: Int
+    private let requestsPerSecond: Int
     private let body: BodyReader
     private let limiter = RateLimiter()
     /// Requests that are not authenticated yet.
@@ -16,16 +18,16 @@ struct CallerLimits: Sendable {
     private let large = FairPermits(64)
 
     init(configuration: APIConfiguration, body: BodyReader) {
-        self.configuration = configuration
+        self.inFlight = configuration.settings.inFlight
+        self.requestsPerSecond = configuration.settings.requestsPerSecond
         self.body = body
-        self.working = FairPermits(configuration.requestsInFlight)
+        self.working = FairPermits(self.inFlight)
     }
 
     /// Does what precedes authentication and is part of it, within a limit of its own: there is no caller yet to share by.
     func arrive<Value>(_ work: () async throws -> Value) async throws -> Value {
-        let most = self.configuration.requestsInFlight
         let isFree = self.arriving.withLockedValue { count in
-            guard count < most else { return false }
+            guard count < self.inFlight else { return false }
             count += 1
             return true
         }
@@ -53,7 +55,7 @@ struct CallerLimits: Sendable {
         connection: BodyConnection,
         _ work: @Sendable (BodyReader.Body) async throws -> Value
     ) async throws -> Value {
-        let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
+        let rate = spec.requestsPerSecond ?? self.requestsPerSecond
         if let seconds = self.limiter.take(caller, rate: rate) {
             throw Problem.later(.tooManyRequests, "too many requests a second from this caller", seconds: seconds)
         }
@@ -62,10 +64,14 @@ struct CallerLimits: Sendable {
         guard self.working.take(for: caller) else { throw Self.tooMany }
         defer { self.working.release(of: caller) }
         guard body.bytes.count > LargeWork.least else { return try await work(body) }
-        // They are worked on one after the other: a caller who sends many shall not stand before everybody else.
+        // They are worked on one after the other: a caller who sends many shall not stand before everybody else of its app.
         guard self.large.take(for: caller) else { throw Self.tooMany }
         defer { self.large.release(of: caller) }
-        return try await self.body.large.thread.run { try await work(body) }
+        return try await self.body.large.thread.run(for: caller.app) {
+            // It may have waited long, and whoever was to get the answer may be gone.
+            try Task.checkCancellation()
+            return try await work(body)
+        }
     }
 
     private static let tooMany = Problem.later(.serviceUnavailable, "too many requests are in progress", seconds: 1)

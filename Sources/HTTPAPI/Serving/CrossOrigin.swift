@@ -53,7 +53,7 @@ enum CrossOrigin {
     static func refuseForeignPage(_ headers: HTTPFields, spec: AppSpec) throws {
         guard ["cross-site", "same-site"].contains(headers.text(of: .fetchSite)) else { return }
         let origin = headers.text(of: .origin)
-        guard spec.origins.contains(where: { $0.text == origin }) else {
+        guard spec.api.origins.contains(where: { $0.text == origin }) else {
             throw Problem.forbidden("a page of an origin that the app does not declare may not use a password")
         }
     }

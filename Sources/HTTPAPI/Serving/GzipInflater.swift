@@ -3,7 +3,7 @@ import NIOCore
 
 /// Inflates gzip (RFC 1952) of any number of members, piece by piece.
 ///
-/// It keeps some 40 KiB, whatever comes in or out.
+/// It keeps some 100 KiB, whatever comes in or out: what zlib needs, and a piece.
 @safe final class GzipInflater {
     /// Why it cannot go on.
     enum Failure: Error {
@@ -20,6 +20,8 @@ import NIOCore
     /// In one place as long as it lives: zlib's own state points at it.
     private let stream: UnsafeMutablePointer<z_stream>
     private var input = ByteBuffer()
+    /// The piece that is being made: as large as one may be, and most are small.
+    private var output = ByteBuffer()
     private var members = 0
     private var isInMember = false
     /// More may come out without anything going in.
@@ -43,14 +45,13 @@ import NIOCore
     /// - Returns: The next bytes that come out; nil where more must be taken first.
     func next() throws(Failure) -> ByteBuffer? {
         guard self.input.readableBytes > 0 || self.isFull else { return nil }
-        var output = ByteBuffer()
-        output.reserveCapacity(Self.piece)
+        self.output.clear(minimumCapacity: Self.piece)
         repeat {
             if !self.isInMember { try self.begin() }
-            try self.inflate(into: &output)
-        } while self.input.readableBytes > 0 && output.readableBytes < Self.piece
-        self.isFull = self.isInMember && output.readableBytes == Self.piece
-        return output.readableBytes > 0 ? output : nil
+            try self.inflate()
+        } while self.input.readableBytes > 0 && self.output.readableBytes < Self.piece
+        self.isFull = self.isInMember && self.output.readableBytes == Self.piece
+        return self.output.readableBytes > 0 ? ByteBuffer(buffer: self.output) : nil
     }
 
     /// Says that nothing more comes.
@@ -64,13 +65,13 @@ import NIOCore
         self.isInMember = true
     }
 
-    private func inflate(into output: inout ByteBuffer) throws(Failure) {
-        let room = Self.piece - output.readableBytes
+    private func inflate() throws(Failure) {
+        let room = Self.piece - self.output.readableBytes
         var status = Z_OK
         unsafe self.input.readWithUnsafeMutableReadableBytes { source in
             unsafe self.stream.pointee.next_in = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
             unsafe self.stream.pointee.avail_in = UInt32(source.count)
-            unsafe output.writeWithUnsafeMutableBytes(minimumWritableBytes: room) { target in
+            unsafe self.output.writeWithUnsafeMutableBytes(minimumWritableBytes: room) { target in
                 unsafe self.stream.pointee.next_out = target.baseAddress?.assumingMemoryBound(to: UInt8.self)
                 unsafe self.stream.pointee.avail_out = UInt32(room)
                 status = unsafe CZlib.inflate(self.stream, Z_NO_FLUSH)

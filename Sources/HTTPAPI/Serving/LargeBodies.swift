@@ -1,5 +1,6 @@
 import HTTPTypes
 import NIOConcurrencyHelpers
+import Settings
 
 /// Limits the memory of all bodies beyond the usual limit together, in permits of 1 KiB, shared fairly (``FairPermits``), and works on
 /// them on a thread of their own.
@@ -14,7 +15,7 @@ final class LargeBodies: Sendable {
     private let taken: NIOLockedValueBox<Int>
 
     init(configuration: APIConfiguration) {
-        let longest = max(configuration.maximumSendSize * Self.ofSend, configuration.maximumContentSize)
+        let longest = max(configuration.settings.sendSize * Self.ofSend, configuration.settings.contentSize)
         let taken = NIOLockedValueBox(0)
         let release = configuration.releaseMemory
         self.taken = taken

@@ -29,11 +29,10 @@ final class RateLimiter: Sendable {
     ///
     /// - Parameters:
     ///   - caller: The caller.
-    ///   - rate: Requests a second; nil or less than 1 = no limit.
+    ///   - rate: Requests a second, at least 1.
     ///   - now: The current time.
     /// - Returns: nil if the request may proceed, otherwise the seconds until the next one may.
-    func take(_ caller: Caller, rate: Int?, now: ContinuousClock.Instant = .now) -> Int? {
-        guard let rate, rate > 0 else { return nil }
+    func take(_ caller: Caller, rate: Int, now: ContinuousClock.Instant = .now) -> Int? {
         let most = Double(rate)
         return self.buckets.withLockedValue { buckets in
             let seconds = buckets[caller, default: Bucket(tokens: most, filled: now)].take(most: most, now: now)

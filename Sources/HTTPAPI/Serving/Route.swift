@@ -20,6 +20,8 @@ struct Route: Sendable {
         case limited
         /// Up to the size of a send to many users.
         case send
+        /// Up to as many bytes as a wire has: of all that its client may send, whatever the API takes.
+        case upTo(Int)
         /// Up to the limit for uploads.
         case upload
         /// Nothing is read: the handler takes it as it comes, and bounds it.

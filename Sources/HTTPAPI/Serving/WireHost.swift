@@ -4,6 +4,7 @@ package import Hummingbird
 package import Logging
 package import PushModel
 package import ServiceLifecycle
+import Settings
 package import Store
 
 /// What the API shares with another wire to the same apps: the limits of callers, bodies, jobs, errors and metrics.
@@ -98,7 +99,7 @@ package struct WireHost: JobTaker {
     ///   - context: Its connection.
     ///   - caller: The caller.
     ///   - spec: The caller's app.
-    ///   - isList: Whether the body may be as large as a send to many (`api.send_size`), and not only `api.body_size`.
+    ///   - most: The most bytes that the body may have, inflated.
     ///   - work: The work, with the body.
     /// - Returns: What the work returns.
     /// - Throws: What ``refusal(of:request:route:)`` has words for.
@@ -107,12 +108,12 @@ package struct WireHost: JobTaker {
         context: APIContext,
         caller: Caller,
         spec: AppSpec,
-        isList: Bool,
+        most: Int,
         _ work: @Sendable ([UInt8]) async throws -> Value
     ) async throws -> Value {
         try await self.limits.work(
             request,
-            body: isList ? .send : .limited,
+            body: .upTo(most),
             caller: caller.identified,
             spec: spec,
             connection: context.body
@@ -162,7 +163,7 @@ package struct WireHost: JobTaker {
     }
 
     /// How long a change of a registration is waited for.
-    package var registerWait: Duration { self.configuration.classicWait }
+    package var registerWait: Duration { self.configuration.settings.classicWait }
 
     /// The lifetime of a job.
     package var jobLifetime: Duration { self.configuration.jobLifetime }

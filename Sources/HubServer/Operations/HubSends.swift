@@ -50,7 +50,12 @@ struct HubSends: Sendable {
             throw WireHost.Refusal(.badRequest, "\(name): a batch goes to the handles in its part devices")
         }
         let batch = try DirectSendBody(reading: request.body, contentType: request.headers[.contentType] ?? "")
-        try HubResponder.check(size: batch.notification.count, of: "the part notification")
+        guard batch.notification.count <= WireNames.maximumBody else {
+            throw WireHost.Refusal(
+                .contentTooLarge,
+                "the part notification has more than \(WireNames.maximumBody) bytes"
+            )
+        }
         let native = try NativeSend(request, body: batch.notification)
         let audience = try Self.list(batch.handles, of: native, request)
         return try await self.accept(native.form, native.original, audience, request, native.warnings)

@@ -1,4 +1,5 @@
 import HTTPTypes
+import HubWire
 import PushModel
 
 /// What a request asks for, by its method and path.
@@ -72,6 +73,14 @@ enum HubOperation: Sendable, Equatable {
             .listen
         case .send, .sendBatch, .schedule, .cancelScheduled, .telemetry: .send
         case .registrations, .listInstallations, .listJobs, .refused: .manage
+        }
+    }
+
+    /// The most bytes of its body: a thousand handles alone are more than all other bodies may be.
+    var maximumBody: Int {
+        switch self {
+        case .sendBatch: WireNames.maximumList
+        default: WireNames.maximumBody
         }
     }
 

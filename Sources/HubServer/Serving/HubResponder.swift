@@ -90,21 +90,14 @@ package struct HubResponder: HTTPResponder {
         let (pass, target) = (head.pass, head.target)
         try HubGate.check(operation.right, of: pass.rule)
         let caller = WireHost.Caller(app: pass.app, name: HubRequest.caller(pass.rule))
-        // A thousand handles alone are more than all other bodies may be.
-        let isList = operation == .sendBatch
-        let most = isList ? WireNames.maximumList : WireNames.maximumBody
-        if let length = request.headers[.contentLength].flatMap(Int.init) {
-            try Self.check(size: length, of: "the body", most)
-        }
         return try await self.host.work(
             request,
             context: context,
             caller: caller,
             spec: pass.spec,
-            isList: isList
+            most: operation.maximumBody
         ) { body in
-            try Self.check(size: body.count, of: "the body", most)
-            return try await self.handle(
+            try await self.handle(
                 operation,
                 HubRequest(
                     target: target,
@@ -116,13 +109,6 @@ package struct HubResponder: HTTPResponder {
                     trackingID: head.trackingID
                 )
             )
-        }
-    }
-
-    /// - Throws: ``WireHost/Refusal``: 413 where something has more bytes than it may.
-    static func check(size: Int, of what: String, _ most: Int = WireNames.maximumBody) throws {
-        guard size <= most else {
-            throw WireHost.Refusal(.contentTooLarge, "\(what) has more than \(most) bytes")
         }
     }
 

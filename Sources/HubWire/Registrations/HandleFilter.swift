@@ -15,7 +15,7 @@ package struct HandleFilter: Sendable, Equatable {
         // Of one part it is `ChannelUri` on every platform: so the real service was recorded.
         let names = platform.handleElements.count == 1 ? ["ChannelUri"] : platform.handleElements
         return zip(names, parts).filter { !$0.1.isEmpty }.map { name, part in
-            "\(name) eq '\(platform == .apple ? part.uppercased() : part.replacing("'", with: "''"))'"
+            "\(name) eq \(QuotedText.of(platform == .apple ? part.uppercased() : part))"
         }.joined(separator: " and ")
     }
 
@@ -142,20 +142,8 @@ private struct FilterReader {
         return String(decoding: word, as: UTF8.self)
     }
 
-    /// A text in quotes; a quote within is doubled.
     private mutating func quoted() -> String? {
-        let quote = UInt8(ascii: "'")
-        guard self.current == quote else { return nil }
-        self.position += 1
-        var text: [UInt8] = []
-        while let byte = self.current {
-            self.position += 1
-            if byte == quote {
-                guard self.current == quote else { return String(decoding: text, as: UTF8.self) }
-                self.position += 1
-            }
-            text.append(byte)
-        }
-        return nil
+        guard self.current == UInt8(ascii: "'") else { return nil }
+        return QuotedText.read(self.bytes, at: &self.position)
     }
 }

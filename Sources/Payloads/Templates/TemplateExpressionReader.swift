@@ -32,22 +32,11 @@ struct TemplateExpressionReader {
         }
     }
 
-    /// Reads a text in quotes; a quote within is doubled.
     private mutating func quoted() throws(InvalidValue) -> String {
-        let start = self.position
-        guard let quote = self.current else { throw self.fault("a quote is missing here") }
-        self.position += 1
-        var text: [UInt8] = []
-        while let byte = self.current {
-            self.position += 1
-            if byte == quote {
-                guard self.current == quote else { return String(decoding: text, as: UTF8.self) }
-                self.position += 1
-            }
-            text.append(byte)
+        guard let text = QuotedText.read(self.text, at: &self.position) else {
+            throw self.fault("this quote is not closed")
         }
-        self.position = start
-        throw self.fault("this quote is not closed")
+        return text
     }
 
     /// Reads `$(name)`, `$(name, 20)`, `.(name, 20)`, `%(name)` or `#(name)`, each perhaps with `:{default}`.

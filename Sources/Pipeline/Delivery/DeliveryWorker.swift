@@ -5,6 +5,7 @@ import OutgoingHTTP
 import PushModel
 package import PushServices
 import ServiceLifecycle
+import Settings
 package import Store
 
 /// Takes delivery messages, sends their batches through the push services, and records the outcome of each device.
@@ -15,7 +16,7 @@ package struct DeliveryWorker: Service {
         /// beyond them.
         ///
         /// This bounds the duplicates after a crash (rule 10).
-        package var devices = 8 * DeliverBatch.maximumDevices
+        package var devices = DeliverySettings().devices
         /// The most messages in progress for each push service, however small they are.
         package var messages = 64
         /// An app whose messages take longer is slow.

@@ -99,12 +99,16 @@ extension SendWorker {
         guard let spec = try await self.apps.spec(of: claim.message.app) else {
             throw HubError(.refused, "the app is not declared")
         }
-        let priority = claim.message.priority
-        let work = { try await self.fanOut.advance(claim, spec: spec, budget: Self.slice) }
+        let (priority, app) = (claim.message.priority, claim.message.app)
+        let work = {
+            let advance = { try await self.fanOut.advance(claim, spec: spec, budget: Self.slice) }
+            return exclusive
+                ? try await self.slices.exclusively(priority, advance)
+                : try await self.slices.withPermit(priority, tenant: app, advance)
+        }
+        // First its turn among those like it: a permit that waits for that would be missing to others.
         let advance =
-            exclusive
-            ? try await self.slices.exclusively(priority, work)
-            : try await self.slices.withPermit(priority, tenant: claim.message.app, work)
+            claim.isDear ? try await self.dearSlices.withPermit(priority, tenant: app, work) : try await work()
         await EventSender(broker: self.broker).notify(advance.answered.map { ($0.job, $0.waiter) })
         return advance
     }

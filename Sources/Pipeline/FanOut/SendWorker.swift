@@ -19,6 +19,9 @@ package struct SendWorker: Service {
     let waiting: WaitingFanOuts
     /// Bounds the slices that are fanned out at once.
     let slices: FairLimiter
+    /// Bounds those of sends with many names or to templates: each keeps a thread busy for as long as it lasts, and one at a time leaves
+    /// the others to all else.
+    let dearSlices = FairLimiter(permits: 1, slowAfter: nil)
     /// Bounds the messages that are taken and not fanned out: they wait in memory between their slices.
     private let claims: FairLimiter
     private let inProgress = MessagesInProgress()
@@ -262,8 +265,15 @@ extension FanOutClaim {
         }
     }
 
+    /// Whether a slice of it is much work for this process, and not only for the store.
+    var isDear: Bool {
+        guard case .campaign(let campaign) = self.work else { return false }
+        return self.isLarge || campaign.request.content.kind == .template
+    }
+
     fileprivate var isLarge: Bool {
         guard case .campaign(let campaign) = self.work else { return false }
-        return (campaign.request.audience.alternatives?.count ?? 0) > LargeClaims.names
+        let names = campaign.request.audience.expression?.tags.count ?? 0
+        return names + campaign.request.truncatedTags > LargeClaims.names
     }
 }

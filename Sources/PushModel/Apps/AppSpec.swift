@@ -1,8 +1,8 @@
 /// An app as its operator declares it: credentials, limits and habits.
 ///
 /// It holds paths of secrets, never secrets. It is read from the YAML of `pushline apps apply FILE` and kept in the store
-/// as JSON.
-package struct AppSpec: Codable, Sendable, Equatable {
+/// as JSON, both with the same keys.
+package struct AppSpec: SettingsSection, Equatable {
     /// How callers prove who they are.
     package enum Authentication: String, Codable, Sendable, CaseIterable {
         /// Accounts with passwords, and keys.
@@ -27,116 +27,88 @@ package struct AppSpec: Codable, Sendable, Equatable {
         case all
     }
 
-    package var authentication: Authentication
-    /// The tokens of the app's own issuer, beside accounts and keys; nil = none are taken.
-    package var tokens: TokenSettings?
-    /// It is fixed once there are registrations or jobs.
-    package var users: Users
-    /// Beginnings of tags that users may not claim.
-    package var reservedTags: [String]
-    package var recording: Recording
+    @Setting(
+        .choice,
+        """
+        accounts: accounts with passwords, and keys; demonstration: user name = password, as the classic demonstration backend has it, only \
+        on a loopback address
+        """
+    )
+    package var authentication = Authentication.accounts
+    @Setting(
+        .choice,
+        """
+        folded: the names of users compare without regard to letter case; exact: byte by byte, for an app whose users come from elsewhere; \
+        fixed once the app has registrations or jobs; with tokens exact, unless said
+        """
+    )
+    package var users = Users.folded
+    @Setting(
+        .beginningsOfTags,
+        "beginnings of tags that users may not claim (username: and from: of another user never)",
+        example: "[\"role:\", staff]"
+    )
+    package var reservedTags: [String] = []
+    @Setting(.choice, "which devices a job lists one by one: failures, or all") package var recording = Recording
+        .failures
+    @Setting(
+        .integer(1...1_000_000),
+        "requests a second for each account and key; more are answered 429; unless said the server's own limit",
+        example: "50"
+    )
+    package var requestsPerSecond: Int? = nil
+    @Setting(
+        .integer(1...36_500),
+        "days after which a registration that was not renewed expires; unless said never",
+        example: "90"
+    )
+    package var registrationLifetimeDays: Int? = nil
+    @Setting(
+        .integer(1...10_000),
+        "live registrations that a user may make; one more replaces the oldest; imports may give a user more"
+    )
+    package var registrationsPerUser = 100
+    @Setting(
+        .integer(1...1000),
+        "tags of a registration, its user's own not counted; at an Azure hub, and for clients of pushline-hub, 60 at most"
+    )
+    package var tagsPerRegistration = Self.defaultTagsPerRegistration
+    @Setting(
+        .hub,
+        """
+        where its devices are registered and its sends go: embedded, or an Azure Notification Hub, and then no section of a push service \
+        follows; which of both is fixed once the app has registrations or jobs
+        """,
+        named: "hub"
+    )
+    package var azureHub: AzureHub? = nil
+    @Setting(
+        .sectionOrNone(),
+        "the tokens (JWT) of the app's own issuer, beside accounts and keys: their users need no account, and have the role user"
+    )
+    package var tokens: TokenSettings? = nil
+    @Setting(.section, "for pages in browsers") package var api = API()
     /// The credentials for push services; the default ones are also accessible by service, such as ``apns``, with their types.
     package var credentials = DeclaredCredentials()
-    /// The content of `POST /api/notifications` without a body, and the limits on stored notifications.
-    package var richDefault: RichDefault
-    /// The quotas of uploads; nil = `Contents()`.
-    package var contents: Contents?
-    /// Requests a second and account; nil = the process's own limit.
-    package var requestsPerSecond: Int?
-    /// Days after which a registration that was not renewed expires; nil = never.
-    package var registrationLifetimeDays: Int?
-    /// Live registrations that a user may make; nil = ``defaultRegistrationsPerUser``.
-    package var registrationsPerUser: Int?
-    /// Tags that a registration may have, its user's own not counted; nil = ``defaultTagsPerRegistration``.
-    package var tagsPerRegistration: Int?
-    /// Whose pages in a browser may call the API (CORS).
-    package var origins: [WebOrigin] = []
-    /// Where its devices are registered, and its sends go; nil = the embedded hub.
-    ///
-    /// Which of both is fixed once there are registrations or jobs.
-    package var azureHub: AzureHub?
+    @Setting(.section, "what POST /api/notifications without query and body sends", named: "rich")
+    package var richDefault = RichDefault()
+    @Setting(
+        .section,
+        "quotas for uploaded content (POST /api/contents), in bytes, 1 KiB extra for each; above them an upload is answered 507"
+    )
+    package var contents = Contents()
 
-    /// The default limit of a user's live registrations.
-    package static let defaultRegistrationsPerUser = 100
-    /// The default limit of a registration's tags, and the most that an app may say.
+    /// The default of ``tagsPerRegistration``, for those who know no app.
     package static let defaultTagsPerRegistration = 200
-    package static let maximumTagsPerRegistration = 1000
     /// The most tags that an Azure hub is sure to take.
     private static let tagsAtAzure = 60
 
     /// The most tags of a registration, its user's own not counted.
     package var mostTags: Int {
-        let own = self.tagsPerRegistration ?? Self.defaultTagsPerRegistration
-        return self.azureHub == nil ? own : min(own, Self.tagsAtAzure)
+        self.azureHub == nil ? self.tagsPerRegistration : min(self.tagsPerRegistration, Self.tagsAtAzure)
     }
 
-    package init(
-        authentication: Authentication = .accounts,
-        users: Users = .folded,
-        reservedTags: [String] = [],
-        recording: Recording = .failures,
-        credentials: [any ServiceCredentials] = [],
-        richDefault: RichDefault = RichDefault(),
-        contents: Contents? = nil,
-        requestsPerSecond: Int? = nil,
-        registrationLifetimeDays: Int? = nil,
-        registrationsPerUser: Int? = nil
-    ) {
-        self.authentication = authentication
-        self.users = users
-        self.reservedTags = reservedTags
-        self.recording = recording
-        for one in credentials { self.credentials[type(of: one).service] = one }
-        self.richDefault = richDefault
-        self.contents = contents
-        self.requestsPerSecond = requestsPerSecond
-        self.registrationLifetimeDays = registrationLifetimeDays
-        self.registrationsPerUser = registrationsPerUser
-    }
-
-    private enum CodingKeys: String, CodingKey {
-        case authentication, users, reservedTags, recording, richDefault, contents
-        case requestsPerSecond, registrationLifetimeDays, registrationsPerUser, tagsPerRegistration
-        case tokens, origins
-        case azureHub = "hub"
-    }
-
-    /// Reads the stored form, where credentials stand beside the rest.
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.authentication = try container.decode(Authentication.self, forKey: .authentication)
-        self.users = try container.decode(Users.self, forKey: .users)
-        self.reservedTags = try container.decode([String].self, forKey: .reservedTags)
-        self.recording = try container.decode(Recording.self, forKey: .recording)
-        self.credentials = try DeclaredCredentials(from: decoder)
-        self.richDefault = try container.decode(RichDefault.self, forKey: .richDefault)
-        self.contents = try container.decodeIfPresent(Contents.self, forKey: .contents)
-        self.requestsPerSecond = try container.decodeIfPresent(Int.self, forKey: .requestsPerSecond)
-        self.registrationLifetimeDays = try container.decodeIfPresent(Int.self, forKey: .registrationLifetimeDays)
-        self.registrationsPerUser = try container.decodeIfPresent(Int.self, forKey: .registrationsPerUser)
-        self.tagsPerRegistration = try container.decodeIfPresent(Int.self, forKey: .tagsPerRegistration)
-        self.tokens = try container.decodeIfPresent(TokenSettings.self, forKey: .tokens)
-        self.origins = try container.decodeIfPresent([WebOrigin].self, forKey: .origins) ?? []
-        self.azureHub = try container.decodeIfPresent(AzureHub.self, forKey: .azureHub)
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(self.authentication, forKey: .authentication)
-        try container.encode(self.users, forKey: .users)
-        try container.encode(self.reservedTags, forKey: .reservedTags)
-        try container.encode(self.recording, forKey: .recording)
-        try self.credentials.encode(to: encoder)
-        try container.encode(self.richDefault, forKey: .richDefault)
-        try container.encodeIfPresent(self.contents, forKey: .contents)
-        try container.encodeIfPresent(self.requestsPerSecond, forKey: .requestsPerSecond)
-        try container.encodeIfPresent(self.registrationLifetimeDays, forKey: .registrationLifetimeDays)
-        try container.encodeIfPresent(self.registrationsPerUser, forKey: .registrationsPerUser)
-        try container.encodeIfPresent(self.tagsPerRegistration, forKey: .tagsPerRegistration)
-        try container.encodeIfPresent(self.tokens, forKey: .tokens)
-        if !self.origins.isEmpty { try container.encode(self.origins, forKey: .origins) }
-        try container.encodeIfPresent(self.azureHub, forKey: .azureHub)
-    }
+    package init() {}
 
     /// The push services that the app has credentials for, or that its hub is to send to.
     package var services: [PushService] { PushService.allCases.filter(self.hasService) }
@@ -173,60 +145,113 @@ package struct AppSpec: Codable, Sendable, Equatable {
     package func handle(_ text: String, of pns: PushService) throws(InvalidValue) -> Handle {
         try Handle(text, pns: pns, channelPrefixes: pns.descriptor.handle.prefixes(self))
     }
+}
 
-    /// How many bytes of uploaded content are kept at a time.
-    package struct Contents: Codable, Sendable, Equatable {
-        /// Of each account or key.
-        package var accountBytes: Int
-        /// Of all of the app together.
-        package var appBytes: Int
+// Its sections.
+extension AppSpec {
+    /// What pages in browsers may do.
+    package struct API: SettingsSection, Equatable {
+        @Setting(
+            .list(of: .origin),
+            "the origins whose pages may call the API (CORS); plain HTTP for localhost only",
+            example: "[\"https://app.example.com\", \"http://localhost:5173\"]"
+        )
+        package var origins: [WebOrigin] = []
 
-        package init(accountBytes: Int = 100 << 20, appBytes: Int = 10 << 30) {
-            self.accountBytes = accountBytes
-            self.appBytes = appBytes
-        }
+        package init() {}
     }
 
     /// The default rich notification of the classic route, and the settings of all rich notifications.
-    package struct RichDefault: Codable, Sendable, Equatable {
-        package var message: String
-        package var richType: String
-        /// The id of uploaded content; nil = Pushline's own small picture.
-        package var content: String?
-        /// Whether the payload has only `secureId`, and the notification is fetched as JSON with its text.
-        package var isSecure: Bool
-        /// The most that are kept for an account.
-        package var perAccount: Int
-        /// The most that are kept for the app.
-        package var perApp: Int
+    package struct RichDefault: SettingsSection, Equatable {
+        @Setting(.text, "its text") package var message = "Check this image out!"
+        @Setting(.text, "img is what existing apps know") package var richType = "img"
+        @Setting(
+            .text,
+            "the id of uploaded content (POST /api/contents); unless said a small picture that Pushline brings along",
+            example: "8f14e45fceea167a"
+        )
+        package var content: String? = nil
+        @Setting(
+            .flag,
+            """
+            true: the payload is {"aps":{"content-available":1},"secureId":"N"}, and GET /api/notifications/N returns the text as \
+            {"Id":N,"Payload":"…","Read":false}, as apps of the secure push sample expect
+            """,
+            named: "secure"
+        )
+        package var isSecure = false
+        @Setting(
+            .integer(1...1_000_000),
+            """
+            the most that are kept for an account; at this limit and the next the account's oldest read one is deleted for a new one, and if \
+            none was read, the new one is refused (507)
+            """
+        )
+        package var perAccount = 1000
+        @Setting(.integer(1...100_000_000), "the most that are kept for the app") package var perApp = 1_000_000
 
-        package init(
-            message: String = "Check this image out!",
-            richType: String = "img",
-            content: String? = nil,
-            isSecure: Bool = false,
-            perAccount: Int = 1000,
-            perApp: Int = 1_000_000
-        ) {
-            self.message = message
-            self.richType = richType
-            self.content = content
-            self.isSecure = isSecure
-            self.perAccount = perAccount
-            self.perApp = perApp
+        package init() {}
+    }
+
+    /// How many bytes of uploaded content are kept at a time.
+    package struct Contents: SettingsSection, Equatable {
+        @Setting(.integer(0...1 << 50), "of each account or key") package var accountBytes = 104_857_600
+        @Setting(.integer(0...1 << 50), "of the whole app") package var appBytes = 10_737_418_240
+
+        package init() {}
+    }
+}
+
+// Reading and writing.
+extension AppSpec {
+    /// Reads the declaration that stands in a file.
+    ///
+    /// - Parameter node: The app's section.
+    /// - Throws: ``SettingFault`` for the first thing that is wrong.
+    package init(reading node: SettingNode) throws(SettingFault) {
+        self.init()
+        try self.take(node)
+        // The issuer's names may differ by letter case alone.
+        if self.tokens != nil, node["users"] == nil { self.users = .exact }
+        try self.check(node)
+    }
+
+    package var fault: SettingFault? {
+        if self.tokens != nil, self.authentication != .accounts {
+            return SettingFault("needs authentication: accounts", path: "tokens")
         }
-
-        /// Members missing in an older declaration have their defaults.
-        package init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            self.init(
-                message: try container.decode(String.self, forKey: .message),
-                richType: try container.decode(String.self, forKey: .richType),
-                content: try container.decodeIfPresent(String.self, forKey: .content)
+        guard self.azureHub != nil else { return nil }
+        // Azure compares tags without letter case, those of users too: Bob would be reached as bob.
+        guard self.users == .folded else {
+            return SettingFault(
+                "must be folded beside hub.azure, also where there are tokens: say users: folded",
+                path: "users"
             )
-            self.isSecure = try container.decodeIfPresent(Bool.self, forKey: .isSecure) ?? self.isSecure
-            self.perAccount = try container.decodeIfPresent(Int.self, forKey: .perAccount) ?? self.perAccount
-            self.perApp = try container.decodeIfPresent(Int.self, forKey: .perApp) ?? self.perApp
+        }
+        return PushService.inService.first { self.credentials[$0] != nil }.map {
+            SettingFault("is of no use beside hub.azure: the hub has the credentials", path: $0.rawValue)
+        }
+    }
+}
+
+/// As the store keeps it.
+extension AppSpec: Codable {
+    package init(from decoder: any Decoder) throws {
+        self.init()
+        try self.take(StoredSettings(from: decoder).node)
+    }
+
+    package func encode(to encoder: any Encoder) throws { try StoredSettings(self.written).encode(to: encoder) }
+}
+
+extension SettingKind where Value == [String] {
+    fileprivate static var beginningsOfTags: Self {
+        .list(of: .text).checked { texts throws(InvalidValue) in
+            for text in texts {
+                do throws(InvalidValue) { _ = try Tag(text, .folded) } catch {
+                    throw InvalidValue("\"\(text)\" can begin no tag: \(error.reason)")
+                }
+            }
         }
     }
 }

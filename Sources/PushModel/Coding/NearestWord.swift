@@ -11,18 +11,21 @@ package enum NearestWord {
         return near.word
     }
 
-    /// How many letters must be changed, added or removed to make one of the other (Levenshtein).
+    /// How many letters must be changed, added, removed or swapped with the next to make one of the other (Levenshtein, with transpositions).
     package static func distance(_ left: String, _ right: String) -> Int {
-        let right = Array(right)
-        var row = Array(0...right.count)
-        for (index, letter) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
+        let (left, right) = (Array(left), Array(right))
+        var (before, row) = ([Int](), Array(0...right.count))
+        for index in left.indices {
+            var next = [index + 1]
             for column in right.indices {
-                let change = diagonal + (right[column] == letter ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(change, row[column + 1] + 1, row[column] + 1)
+                let change = left[index] == right[column] ? 0 : 1
+                var least = min(row[column] + change, row[column + 1] + 1, next[column] + 1)
+                let isSwap =
+                    index > 0 && column > 0 && left[index] == right[column - 1] && left[index - 1] == right[column]
+                if isSwap { least = min(least, before[column - 1] + 1) }
+                next.append(least)
             }
+            (before, row) = (row, next)
         }
         return row[right.count]
     }

@@ -93,8 +93,7 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         if let tag = Tag(.user, of: user) {
             self = tag
         } else {
-            let quoted = user.key.utf8.flatMap { $0 == UInt8(ascii: "'") ? [$0, $0] : [$0] }
-            self.key = "user('\(String(decoding: quoted, as: UTF8.self))')"
+            self.key = "user(\(QuotedText.of(user.key.text)))"
             self.name = self.key
         }
     }
@@ -127,24 +126,11 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
 
     /// The name in a `user('…')` that begins at a place, and the place behind it; nil where it does not end.
     static func quoted(in bytes: [UInt8], at start: Int) -> (name: String, end: Int)? {
-        var name: [UInt8] = []
-        var position = start + Tag.userBegin.count
-        while position < bytes.count {
-            let byte = bytes[position]
-            position += 1
-            guard byte == UInt8(ascii: "'") else {
-                name.append(byte)
-                continue
-            }
-            guard position < bytes.count else { return nil }
-            switch bytes[position] {
-            case UInt8(ascii: "'"): name.append(byte)
-            case UInt8(ascii: ")"): return (String(decoding: name, as: UTF8.self), position + 1)
-            default: return nil
-            }
-            position += 1
-        }
-        return nil
+        var position = start + Tag.userBegin.count - 1
+        guard let name = QuotedText.read(bytes, at: &position), position < bytes.count,
+            bytes[position] == UInt8(ascii: ")")
+        else { return nil }
+        return (name, position + 1)
     }
 
     /// The tag's meaning, for any user; nil for an app's own tag.

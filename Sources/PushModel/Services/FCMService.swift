@@ -60,48 +60,20 @@ extension AppSpec {
 
     /// A service account for FCM HTTP v1.
     package struct FCM: ServiceCredentials {
-        /// The service account's JSON file; names project, key and token address.
-        package var serviceAccountFile: String
-        package var endpoint: String
-        package var trustFile: String?
-        /// The most devices to send to in a second; nil = as fast as it goes.
-        package var devicesPerSecond: Int?
+        package static var service: PushService { .fcm }
+        package static let help = "Firebase Cloud Messaging, HTTP v1"
 
-        package static let production = "https://fcm.googleapis.com"
-
-        package init(
-            serviceAccountFile: String,
-            endpoint: String = FCM.production,
-            trustFile: String? = nil,
-            devicesPerSecond: Int? = nil
-        ) {
-            self.serviceAccountFile = serviceAccountFile
-            self.endpoint = endpoint
-            self.trustFile = trustFile
-            self.devicesPerSecond = devicesPerSecond
-        }
-    }
-}
-
-extension AppSpec.FCM {
-    package static var service: PushService { .fcm }
-    package static let keys = ["service_account_file", "endpoint", "trust_file", "devices_per_second"]
-
-    package init(_ section: some SettingsSection) throws {
-        self.init(
-            serviceAccountFile: try section.required("service_account_file", section.file),
-            endpoint: try section.address("endpoint") ?? Self.production,
-            trustFile: try section.file("trust_file"),
-            devicesPerSecond: try section.devicesPerSecond()
+        @Setting(
+            required: .path,
+            "the service account's JSON file, as the Firebase console gives it; it names project, key and token address",
+            example: "secrets/service-account.json"
         )
-    }
+        package var serviceAccountFile: String
+        @Setting(.address, "where messages are sent") package var endpoint = "https://fcm.googleapis.com"
+        @Setting(.path, ServiceWords.trustFile, example: "secrets/simulator.pem") package var trustFile: String? = nil
+        @Setting(.integer(ServiceWords.rates), ServiceWords.rate, example: "5000")
+        package var devicesPerSecond: Int? = nil
 
-    package var settings: KeyValuePairs<String, Setting?> {
-        [
-            "service_account_file": .text(self.serviceAccountFile),
-            "endpoint": .text(self.endpoint),
-            "trust_file": self.trustFile.map(Setting.text),
-            "devices_per_second": self.devicesPerSecond.map(Setting.number),
-        ]
+        package init() {}
     }
 }

@@ -1,21 +1,11 @@
-/// An app's declaration for a push service: a section of its file, and a member of its stored form, under the service's
-/// name.
-///
-/// It holds paths of secrets, never secrets.
-package protocol ServiceCredentials: Codable, Sendable, Equatable {
+/// What an app shows a push service: the keys of the service's section in its declaration.
+package protocol ServiceCredentials: SettingsSection, Equatable {
     /// The service that it is for.
     static var service: PushService { get }
-    /// The section's keys.
-    static var keys: [String] { get }
+    /// Said beside the section's name.
+    static var help: String { get }
     /// The most devices to send to in a second, over all jobs and workers; nil = as fast as it goes.
     var devicesPerSecond: Int? { get }
-    /// The equivalent section, defaults included; nil = the key is absent.
-    var settings: KeyValuePairs<String, Setting?> { get }
-
-    /// Reads the section.
-    ///
-    /// - Throws: The error of `section`.
-    init(_ section: some SettingsSection) throws
 }
 
 extension ServiceCredentials {
@@ -23,53 +13,29 @@ extension ServiceCredentials {
     package func isEqual(to other: any ServiceCredentials) -> Bool { other as? Self == self }
 }
 
-/// A value in a declaration's section.
-package enum Setting: Sendable, Equatable {
-    case text(String)
-    case number(Int)
-    case list([String])
-}
-
-/// A section of a declaration, read key by key; nil where a key is not there.
-///
-/// Each function throws where the value is of another form.
-package protocol SettingsSection {
-    func text(_ key: String) throws -> String?
-    func texts(_ key: String) throws -> [String]
-    /// The absolute path of the file that is named under that key.
-    func file(_ key: String) throws -> String?
-    /// The https address under that key: credentials go there.
-    func address(_ key: String) throws -> String?
-    /// The beginning of the day under that key, in UTC.
-    func date(_ key: String) throws -> Timestamp?
-    /// The value of `devices_per_second`.
-    func devicesPerSecond() throws -> Int?
-    /// The error for that key.
-    func error(_ key: String, _ reason: String) -> any Error
-}
-
-extension SettingsSection {
-    /// A value that must be present.
-    ///
-    /// - Parameters:
-    ///   - key: The key.
-    ///   - read: A function that reads a key.
-    /// - Returns: The value.
-    /// - Throws: The error of `read`, and an error without a value.
-    func required(_ key: String, _ read: (String) throws -> String?) throws -> String {
-        guard let value = try read(key) else { throw self.error(key, "is missing") }
-        return value
-    }
+/// The meanings of keys that all services have.
+enum ServiceWords {
+    static let trustFile = "certificates to trust in place of the system's, PEM; for simulators"
+    static let rate =
+        "the most devices to send to in a second, over all jobs and workers; unless said as fast as it goes"
+    static let rates = 1...1_000_000
 }
 
 /// The credentials that an app declares: of each of its services the default one, and further ones by name.
-package struct DeclaredCredentials: Codable, Sendable, Equatable {
-    private struct Key: Hashable {
+package struct DeclaredCredentials: Sendable {
+    private struct Declared: Sendable {
         let service: PushService
-        let name: CredentialName
+        var credentials: Setting<[CredentialName: any ServiceCredentials]>
     }
 
-    private var all: [Key: any ServiceCredentials] = [:]
+    private var all = PushService.allCases.compactMap { service in
+        service.descriptor.credentials.map { form in
+            Declared(
+                service: service,
+                credentials: Setting(wrappedValue: [:], .credentials(form), form.help, isUsual: true)
+            )
+        }
+    }
 
     package init() {}
 
@@ -80,14 +46,16 @@ package struct DeclaredCredentials: Codable, Sendable, Equatable {
     }
 
     package subscript(service: PushService, name: CredentialName) -> (any ServiceCredentials)? {
-        get { self.all[Key(service: service, name: name)] }
-        set { self.all[Key(service: service, name: name)] = newValue }
+        get { self.named(service)[name] }
+        set {
+            guard let index = self.all.firstIndex(where: { $0.service == service }) else { return }
+            self.all[index].credentials.wrappedValue[name] = newValue
+        }
     }
 
     /// The names of a service's credentials, the default one first.
     package func names(of service: PushService) -> [CredentialName] {
-        self.all.keys.filter { $0.service == service }.map(\.name)
-            .sorted { ($0 == .default ? 0 : 1, $0) < ($1 == .default ? 0 : 1, $1) }
+        self.named(service).keys.sorted { ($0 == .default ? 0 : 1, $0) < ($1 == .default ? 0 : 1, $1) }
     }
 
     /// Those of one form, the default one first.
@@ -101,55 +69,95 @@ package struct DeclaredCredentials: Codable, Sendable, Equatable {
         set { self[form.service] = newValue }
     }
 
+    private func named(_ service: PushService) -> [CredentialName: any ServiceCredentials] {
+        self.all.first { $0.service == service }?.credentials.wrappedValue ?? [:]
+    }
+}
+
+extension DeclaredCredentials: Equatable {
     package static func == (left: DeclaredCredentials, right: DeclaredCredentials) -> Bool {
-        left.all.count == right.all.count
-            && left.all.allSatisfy { key, credentials in right.all[key]?.isEqual(to: credentials) == true }
-    }
-
-    /// A member's name: that of a service, of a credential, or ``further``.
-    private struct Member: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(_ name: String) { self.stringValue = name }
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
-
-        /// The member that has the named ones, by service and name.
-        static let further = Member("credentials")
-    }
-
-    /// Reads the members of services, and ignores others: the stored form has the app's own members beside them.
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: Member.self)
-        func read<Credentials: ServiceCredentials>(_ form: Credentials.Type) throws {
-            let member = Member(form.service.rawValue)
-            self[form] = try container.decodeIfPresent(form, forKey: member)
-            guard container.contains(.further) else { return }
-            let named = try container.nestedContainer(keyedBy: Member.self, forKey: .further)
-                .decodeIfPresent([String: Credentials].self, forKey: member)
-            for (name, credentials) in named ?? [:] {
-                self[form.service, try CredentialName(name)] = credentials
-            }
-        }
-        for service in PushService.allCases {
-            if let form = service.descriptor.credentials { try read(form) }
+        zip(left.all, right.all).allSatisfy { one, other in
+            let (one, other) = (one.credentials.wrappedValue, other.credentials.wrappedValue)
+            return one.count == other.count && one.allSatisfy { other[$0]?.isEqual(to: $1) == true }
         }
     }
+}
 
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Member.self)
-        for (key, credentials) in self.all where key.name == .default {
-            try container.encode(credentials, forKey: Member(key.service.rawValue))
+extension DeclaredCredentials: SettingsGroup {
+    package var keys: [SettingKey] { self.all.map { SettingKey($0.service.rawValue, $0.credentials) } }
+}
+
+extension SettingKind where Value == [CredentialName: any ServiceCredentials] {
+    /// The key, in a service's section, of its further credentials.
+    private static var further: String { "credentials" }
+    /// The most of them: each has connections of its own in each delivery worker.
+    private static var most: Int { 20 }
+
+    /// The section of a service: its default credential, and further ones by name.
+    static func credentials(_ form: any ServiceCredentials.Type) -> Self {
+        Self(
+            expectation: "a section with keys of its own",
+            read: { node throws(SettingFault) in
+                let entries = try node.entries
+                var found = Value()
+                // The store has a section also where only further ones are declared.
+                if node.origin != .store || entries.contains(where: { $0.key != Self.further }) {
+                    let own = form.init()
+                    try own.take(node, besides: [Self.further])
+                    found[.default] = own
+                }
+                guard let all = node[Self.further] else { return found }
+                do throws(SettingFault) {
+                    for entry in try Self.few(all) { found[try Self.name(entry)] = try Self.one(entry, form) }
+                } catch {
+                    throw error.within(Self.further)
+                }
+                return found
+            },
+            written: { all in
+                guard !all.isEmpty else { return nil }
+                var members: [JSONValue.Member] = []
+                if case .object(let own) = all[.default]?.written { members = own }
+                let further = all.filter { $0.key != .default }.sorted { $0.key < $1.key }
+                if !further.isEmpty {
+                    let named = further.map { JSONValue.Member($0.key.name, $0.value.written) }
+                    members.append(JSONValue.Member(Self.further, .object(named)))
+                }
+                return .object(members)
+            },
+            sections: { all in
+                all.map { SettingPart($1, at: $0 == .default ? [] : [Self.further, $0.name]) }
+            },
+            outline: { SettingPart(form.init()) }
+        )
+    }
+
+    private static func few(_ node: SettingNode) throws(SettingFault) -> [SettingNode.Entry] {
+        let entries = try node.entries
+        guard entries.count <= Self.most else {
+            throw SettingFault("has more than \(Self.most) credentials", at: node.place)
         }
-        let named = self.all.filter { $0.key.name != .default }
-        guard !named.isEmpty else { return }
-        var further = container.nestedContainer(keyedBy: Member.self, forKey: .further)
-        for service in Set(named.keys.map(\.service)).sorted() {
-            var ofService = further.nestedContainer(keyedBy: Member.self, forKey: Member(service.rawValue))
-            for (key, credentials) in named where key.service == service {
-                try ofService.encode(credentials, forKey: Member(key.name.name))
-            }
+        return entries
+    }
+
+    private static func name(_ entry: SettingNode.Entry) throws(SettingFault) -> CredentialName {
+        let name: CredentialName
+        do throws(InvalidValue) { name = try CredentialName(entry.key) } catch {
+            throw SettingFault(error.reason, at: entry.place, path: entry.key)
         }
+        guard name != .default else {
+            let reason = "is the name of the one in the section itself; choose another"
+            throw SettingFault(reason, at: entry.place, path: entry.key)
+        }
+        return name
+    }
+
+    private static func one(
+        _ entry: SettingNode.Entry,
+        _ form: any ServiceCredentials.Type
+    ) throws(SettingFault) -> any ServiceCredentials {
+        let credentials = form.init()
+        do throws(SettingFault) { try credentials.take(entry.node) } catch { throw error.within(entry.key) }
+        return credentials
     }
 }

@@ -104,80 +104,49 @@ extension AppSpec {
 
     /// Client credentials for WNS.
     package struct WNS: ServiceCredentials {
-        /// The application (client) id, or the package SID (`ms-app://…`) for the older Store token service.
-        package var clientID: String
-        /// The file with the client secret as its only content.
-        package var clientSecretFile: String
-        /// The expiry of the secret as announced by its issuer, because the file does not contain it; nil = unknown.
-        package var secretEnds: Timestamp?
-        /// The address of the token service, such as `https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token`.
-        package var tokenURL: String
-        package var scope: String
-        /// Beginnings of channel URIs that are taken besides `https` hosts under `notify.windows.com`; for simulators.
-        package var channelPrefixes: [String]
-        package var trustFile: String?
-        /// The most devices to send to in a second; nil = as fast as it goes.
-        package var devicesPerSecond: Int?
+        package static var service: PushService { .wns }
+        package static let help = "Windows Push Notification Services"
 
-        package static let scope = "https://wns.windows.com/.default"
-
-        package init(
-            clientID: String,
-            clientSecretFile: String,
-            secretEnds: Timestamp? = nil,
-            tokenURL: String,
-            scope: String = WNS.scope,
-            channelPrefixes: [String] = [],
-            trustFile: String? = nil,
-            devicesPerSecond: Int? = nil
-        ) {
-            self.clientID = clientID
-            self.clientSecretFile = clientSecretFile
-            self.secretEnds = secretEnds
-            self.tokenURL = tokenURL
-            self.scope = scope
-            self.channelPrefixes = channelPrefixes
-            self.trustFile = trustFile
-            self.devicesPerSecond = devicesPerSecond
-        }
-    }
-}
-
-extension AppSpec.WNS {
-    package static var service: PushService { .wns }
-    package static let keys = [
-        "client_id", "client_secret_file", "expires", "token_url", "scope", "channel_prefixes", "trust_file",
-        "devices_per_second",
-    ]
-
-    package init(_ section: some SettingsSection) throws {
-        let tokenURL = try section.required("token_url", section.address)
-        let prefixes = try section.texts("channel_prefixes")
-        for prefix in prefixes where !prefix.hasPrefix("https://") {
-            throw section.error("channel_prefixes", "\"\(prefix)\" must begin with https://")
-        }
-        self.init(
-            clientID: try section.required("client_id", section.text),
-            clientSecretFile: try section.required("client_secret_file", section.file),
-            secretEnds: try section.date("expires"),
-            tokenURL: tokenURL,
-            scope: try section.text("scope") ?? Self.scope,
-            channelPrefixes: prefixes,
-            trustFile: try section.file("trust_file"),
-            devicesPerSecond: try section.devicesPerSecond()
+        @Setting(
+            required: .text,
+            "the application (client) id, or the package SID (ms-app://…) for the older Store token service",
+            example: "00000000-0000-0000-0000-000000000000"
         )
-    }
+        package var clientID: String
+        @Setting(
+            required: .path,
+            "file that holds the client secret, and nothing else",
+            example: "secrets/wns-client-secret"
+        )
+        package var clientSecretFile: String
+        // The file does not contain it.
+        @Setting(
+            .day,
+            "the day on which the secret ends, as Entra shows it: it is warned of a month before",
+            named: "expires",
+            example: "2027-01-31"
+        )
+        package var secretEnds: Timestamp? = nil
+        @Setting(
+            required: .address,
+            "the token service",
+            example: "\"https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/oauth2/v2.0/token\""
+        )
+        package var tokenURL: String
+        @Setting(.text, "the scope of the tokens") package var scope = "https://wns.windows.com/.default"
+        @Setting(
+            .list(of: .text).checked { prefixes throws(InvalidValue) in
+                guard let bad = prefixes.first(where: { !$0.hasPrefix("https://") }) else { return }
+                throw InvalidValue("\"\(bad)\" must begin with https://")
+            },
+            "beginnings of channel URIs that are taken besides https hosts under notify.windows.com; for simulators",
+            example: "[\"https://127.0.0.1:9443/\"]"
+        )
+        package var channelPrefixes: [String] = []
+        @Setting(.path, ServiceWords.trustFile, example: "secrets/simulator.pem") package var trustFile: String? = nil
+        @Setting(.integer(ServiceWords.rates), ServiceWords.rate, example: "5000")
+        package var devicesPerSecond: Int? = nil
 
-    package var settings: KeyValuePairs<String, Setting?> {
-        [
-            "client_id": .text(self.clientID),
-            "client_secret_file": .text(self.clientSecretFile),
-            "expires": self.secretEnds.map { .text(String($0.iso8601.prefix(10))) },
-            "token_url": .text(self.tokenURL),
-            "scope": .text(self.scope),
-            "channel_prefixes": .list(self.channelPrefixes),
-            "trust_file": self.trustFile.map(Setting.text),
-            "devices_per_second": self.devicesPerSecond.map(Setting.number),
-        ]
+        package init() {}
     }
 }

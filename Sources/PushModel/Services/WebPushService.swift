@@ -38,93 +38,72 @@ extension AppSpec {
 
     /// The key pair by which push services know the app (VAPID, RFC 8292), and where it sends to.
     package struct WebPush: ServiceCredentials {
-        /// The public key as pages give it to `subscribe`: 65 bytes in base64url.
-        package var publicKey: String
-        /// The file with the private key: EC P-256, PEM.
-        package var privateKeyFile: String
-        /// How a push service reaches the sender: `mailto:` or `https:`.
-        package var subject: String
-        /// The hosts of endpoints, such as `push.example.com`, `*.example.com` and `127.0.0.1:8443`; empty = those of the browsers.
-        package var endpointHosts: [String]
-        /// Networks that are no part of the internet and may be sent to all the same; for simulators.
-        package var privateNetworks: [String]
-        /// Where connections to some hosts lead, such as `push.example.com=127.0.0.1:8443`; for simulators.
-        package var connectTo: [String]
-        package var trustFile: String?
-        /// The most devices to send to in a second; nil = as fast as it goes.
-        package var devicesPerSecond: Int?
+        package static var service: PushService { .web }
+        package static let help = "Web Push: browsers, each with the push service of its maker"
 
-        package init(
-            publicKey: String,
-            privateKeyFile: String,
-            subject: String,
-            endpointHosts: [String] = [],
-            privateNetworks: [String] = [],
-            connectTo: [String] = [],
-            trustFile: String? = nil,
-            devicesPerSecond: Int? = nil
-        ) {
-            self.publicKey = publicKey
-            self.privateKeyFile = privateKeyFile
-            self.subject = subject
-            self.endpointHosts = endpointHosts
-            self.privateNetworks = privateNetworks
-            self.connectTo = connectTo
-            self.trustFile = trustFile
-            self.devicesPerSecond = devicesPerSecond
-        }
+        @Setting(
+            required: .publicKey,
+            """
+            of the key pair (VAPID) that `pushline keys vapid secrets/vapid.pem` makes: the applicationServerKey of the pages that \
+            subscribe; subscriptions are bound to it
+            """,
+            example: "BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs"
+        )
+        package var publicKey: String
+        @Setting(required: .path, "its private key: EC P-256, PEM", example: "secrets/vapid.pem")
+        package var privateKeyFile: String
+        @Setting(
+            required: .text.checked { subject throws(InvalidValue) in
+                guard subject.hasPrefix("mailto:") || subject.hasPrefix("https://") else {
+                    throw InvalidValue("must begin with mailto: or https://")
+                }
+            },
+            "how push services reach you when something goes wrong: mailto: or https://",
+            example: "\"mailto:operator@example.com\""
+        )
+        package var subject: String
+        @Setting(
+            .list(of: .text).checked { hosts throws(InvalidValue) in _ = try WebPushHosts(hosts) },
+            """
+            the hosts that subscriptions may name; pushes go nowhere else; unless said those of the browsers: \
+            \(WebPushHosts.browsers.joined(separator: ", "))
+            """,
+            example: "[\"push.example.com\", \"*.push.example.com\", \"127.0.0.1:8443\"]"
+        )
+        package var endpointHosts: [String] = []
+        @Setting(
+            .list(of: .text).checked { networks throws(InvalidValue) in
+                guard let bad = networks.first(where: { IPNetwork($0) == nil }) else { return }
+                throw InvalidValue("\"\(bad)\" is neither an address nor a network such as 10.0.0.0/8")
+            },
+            "addresses and networks that are no part of the internet, and may be connected to all the same; for simulators",
+            example: "[\"127.0.0.1\", \"10.0.0.0/8\"]"
+        )
+        package var privateNetworks: [String] = []
+        @Setting(
+            .list(of: .text).checked { places throws(InvalidValue) in _ = try ConnectTo(places) },
+            """
+            where connections to some of the hosts lead, whatever their names say, for a simulator that stands in for a browser's service; \
+            its certificate must be trusted (trust_file), and the address on the internet or in private_networks
+            """,
+            example: "[\"fcm.googleapis.com=127.0.0.1:8443\"]"
+        )
+        package var connectTo: [String] = []
+        @Setting(.path, ServiceWords.trustFile, example: "secrets/simulator.pem") package var trustFile: String? = nil
+        @Setting(.integer(ServiceWords.rates), ServiceWords.rate, example: "5000")
+        package var devicesPerSecond: Int? = nil
+
+        package init() {}
     }
 }
 
-extension AppSpec.WebPush {
-    package static var service: PushService { .web }
-    package static let keys = [
-        "public_key", "private_key_file", "subject", "endpoint_hosts", "private_networks", "connect_to",
-        "trust_file", "devices_per_second",
-    ]
-
-    package init(_ section: some SettingsSection) throws {
-        let publicKey = try section.required("public_key", section.text)
-        guard WebPushSubscription.key(publicKey) != nil else {
-            throw section.error("public_key", "must be the public key that `pushline keys vapid` prints")
+extension SettingKind where Value == String {
+    /// 65 bytes in base64url, as pages give it to `subscribe`.
+    fileprivate static var publicKey: Self {
+        .text.checked { key throws(InvalidValue) in
+            guard WebPushSubscription.key(key) != nil else {
+                throw InvalidValue("must be the public key that `pushline keys vapid` prints")
+            }
         }
-        let subject = try section.required("subject", section.text)
-        guard subject.hasPrefix("mailto:") || subject.hasPrefix("https://") else {
-            throw section.error("subject", "must begin with mailto: or https://")
-        }
-        let hosts = try section.texts("endpoint_hosts")
-        do { _ = try WebPushHosts(hosts) } catch { throw section.error("endpoint_hosts", "\(error)") }
-        let networks = try section.texts("private_networks")
-        for network in networks where IPNetwork(network) == nil {
-            throw section.error(
-                "private_networks",
-                "\"\(network)\" is neither an address nor a network such as 10.0.0.0/8"
-            )
-        }
-        let connectTo = try section.texts("connect_to")
-        do { _ = try ConnectTo(connectTo) } catch { throw section.error("connect_to", "\(error)") }
-        self.init(
-            publicKey: publicKey,
-            privateKeyFile: try section.required("private_key_file", section.file),
-            subject: subject,
-            endpointHosts: hosts,
-            privateNetworks: networks,
-            connectTo: connectTo,
-            trustFile: try section.file("trust_file"),
-            devicesPerSecond: try section.devicesPerSecond()
-        )
-    }
-
-    package var settings: KeyValuePairs<String, Setting?> {
-        [
-            "public_key": .text(self.publicKey),
-            "private_key_file": .text(self.privateKeyFile),
-            "subject": .text(self.subject),
-            "endpoint_hosts": .list(self.endpointHosts),
-            "private_networks": .list(self.privateNetworks),
-            "connect_to": .list(self.connectTo),
-            "trust_file": self.trustFile.map(Setting.text),
-            "devices_per_second": self.devicesPerSecond.map(Setting.number),
-        ]
     }
 }

@@ -47,7 +47,7 @@ struct AppsCommand: AsyncParsableCommand {
 
         /// A file may come later, and the workers may run as another user: no error.
         private static func warnOfMissingFiles(of app: AppID, _ spec: AppSpec) {
-            for (path, text) in spec.tree.leaves() where path.hasSuffix("_file") {
+            for (path, text) in spec.leaves where path.hasSuffix("_file") {
                 guard !FileManager.default.isReadableFile(atPath: text) else { continue }
                 let words =
                     FileManager.default.fileExists(atPath: text)
@@ -116,10 +116,10 @@ struct AppsCommand: AsyncParsableCommand {
                 }
             }
             let sorted = apps.sorted { $0.key < $1.key }
-            self.host.show(.object(sorted.map { JSONValue.Member($0.key.name, $0.value.tree.json) })) {
+            self.host.show(.object(sorted.map { JSONValue.Member($0.key.name, $0.value.written) })) {
                 guard !sorted.isEmpty else { return ["No app is declared; pushline apps apply FILE declares them."] }
                 return sorted.flatMap { app, spec in
-                    let leaves = spec.tree.leaves()
+                    let leaves = spec.leaves
                     let width = leaves.map(\.path.count).max() ?? 0
                     return ["\(app):"]
                         + leaves.map { path, text in

@@ -25,18 +25,16 @@ struct ClusterCheckup {
 
     /// More than the API says of all queues of an installation.
     private static let maximumSize = 4 << 20
-    /// How long it may take, from the look for its address to the last byte.
-    private static let patience = Duration.seconds(5)
 
     let address: ManagementAddress
+    /// How long it may take, from the look for its address to the last byte.
+    var patience = Duration.seconds(5)
 
     func run() async -> [Finding] {
-        do {
+        do throws(Fault) {
             return Self.findings(try await self.queues())
-        } catch let fault as Fault {
-            return [.wrong("cluster", "\(self.address.url): \(fault.words)")]
         } catch {
-            return [.wrong("cluster", "\(self.address.url): cannot be asked (\(error)): set broker.management_url")]
+            return [.wrong("cluster", "\(self.address.url): \(error.words)")]
         }
     }
 
@@ -88,45 +86,59 @@ struct ClusterCheckup {
 
     // MARK: - Asking
 
-    private func queues() async throws -> [Queue] {
-        let address = self.address
-        return try await withThrowingTaskGroup(of: [Queue].self) { group in
-            group.addTask {
-                let setup = HTTPClient.Configuration.outgoing(trustFile: address.authorityFile)
-                return try await HTTPClient.withHTTPClient(configuration: setup) { try await Self.ask($0, address) }
+    private func queues() async throws(Fault) -> [Queue] {
+        let answer = try await self.answer(by: .now + self.patience)
+        switch answer.status {
+        case 200: break
+        case 401, 403:
+            let name = self.address.username
+            throw Fault(words: "the user \(name) may not ask it: rabbitmqctl set_user_tags \(name) management")
+        default: throw Fault(words: "answers \(answer.status) instead of 200")
+        }
+        switch answer.body {
+        case .whole(let document):
+            do { return try JSONDecoder().decode([Queue].self, from: Data(document.readableBytesView)) } catch {
+                throw Fault(words: "does not answer as RabbitMQ's management API")
             }
-            // The client's own deadline ends with the headers.
-            group.addTask {
-                try await Task.sleep(for: Self.patience)
-                throw Fault(words: "gave no complete answer within \(Self.patience)")
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? []
+        case .tooLong: throw Fault(words: "its answer is larger than 4 MiB")
+        case .cut(let reason): throw Fault(words: "its answer \(reason)")
         }
     }
 
-    private static func ask(_ client: HTTPClient, _ address: ManagementAddress) async throws -> [Queue] {
+    /// With a client of its own: it is asked once.
+    private func answer(by deadline: ContinuousClock.Instant) async throws(Fault) -> OutgoingAnswer {
+        let trustFile = self.address.authorityFile
+        let client = OutgoingClient {
+            HTTPClient(eventLoopGroupProvider: .singleton, configuration: .outgoing(trustFile: trustFile))
+        }
+        let outcome: Result<OutgoingAnswer, NoAnswer>
+        do throws(NoAnswer) {
+            let peer = Peer(.management, logger: HostOptions.logger)
+            outcome = .success(try await client.exchange(self.request, by: deadline, with: peer))
+        } catch {
+            outcome = .failure(error)
+        }
+        await client.close()
+        do throws(NoAnswer) { return try outcome.get() } catch {
+            let words =
+                error.isStop
+                ? "gave no complete answer within \(self.patience)"
+                : "cannot be asked (\(error)): set broker.management_url"
+            throw Fault(words: words)
+        }
+    }
+
+    private var request: OutgoingRequest {
+        let address = self.address
         let host = address.virtualHost.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
         let columns = "disable_stats=true&columns=name,leader,members,online"
-        var request = HTTPClientRequest(url: "\(address.url)/api/queues/\(host)?\(columns)")
         let account = Data("\(address.username):\(address.password)".utf8).base64EncodedString()
-        request.headers.add(name: "Authorization", value: "Basic \(account)")
-        let response = try await client.execute(request, deadline: .distantFuture)
-        switch response.status.code {
-        case 200: break
-        case 401, 403:
-            let user = "the user \(address.username) may not ask it"
-            throw Fault(words: "\(user): rabbitmqctl set_user_tags \(address.username) management")
-        default: throw Fault(words: "answers \(response.status.code) instead of 200")
-        }
-        do {
-            let body = try await response.body.collect(upTo: Self.maximumSize)
-            return try JSONDecoder().decode([Queue].self, from: Data(body.readableBytesView))
-        } catch is NIOTooManyBytesError {
-            throw Fault(words: "its answer is larger than 4 MiB")
-        } catch is DecodingError {
-            throw Fault(words: "does not answer as RabbitMQ's management API")
-        }
+        return OutgoingRequest(
+            .GET,
+            "\(address.url)/api/queues/\(host)?\(columns)",
+            headers: ["Authorization": "Basic \(account)"],
+            longestAnswer: Self.maximumSize
+        )
     }
 }
 

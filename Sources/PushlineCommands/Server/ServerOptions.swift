@@ -3,10 +3,12 @@ import Foundation
 import NIOSSL
 import PushModel
 import PushlineClient
+import Settings
 
 /// The server and the credentials.
 struct ServerOptions: ParsableArguments {
-    static let defaultURL = "http://127.0.0.1:8080"
+    /// The API of this host, where its configuration says nothing else.
+    static let defaultURL = "http://\(APISettings().host):\(APISettings().port)"
 
     @Option(help: "URL of the server. Default: PUSHLINE_URL, else \(Self.defaultURL).")
     var url: String?

@@ -119,26 +119,13 @@ struct WebServer {
 }
 
 extension APIConfiguration {
-    /// The limits that a configuration has.
+    /// Of a process.
     ///
     /// - Parameters:
     ///   - configuration: The configuration.
     ///   - host: Where the server listens.
     init(_ configuration: PushlineConfiguration, host: String) {
-        let settings = configuration.api
-        self.init()
-        self.maximumBodySize = settings.bodySize
-        self.maximumSendSize = settings.sendSize
-        self.maximumContentSize = settings.contentSize
-        self.requestTime = settings.requestTime
-        self.requestsInFlight = settings.inFlight
-        self.requestsPerSecond = settings.requestsPerSecond
-        self.classicWait = settings.classicWait
-        self.servesPage = settings.page
-        self.sessionLifetime = settings.sessionLifetime
-        self.sessionIdle = settings.sessionIdle
-        self.trustedProxies = settings.trustedProxies
-        self.drainWait = configuration.process.drainTime / 2
+        self.init(configuration.api, process: configuration.process)
         self.isLoopback = LoopbackName.isLoopback(host)
         self.releaseMemory = Bootstrap.releaseMemory
         self.version = pushlineVersion

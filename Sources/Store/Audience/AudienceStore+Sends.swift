@@ -15,7 +15,7 @@ extension AudienceStore {
         limit: Int,
         memory: AudienceMemory?
     ) async throws -> AudiencePage {
-        guard let expression = send.audience.expression else {
+        guard let expression = try await self.expression(of: send, job: job, memory: memory) else {
             return try await self.recipients(of: job, pns: pns, after: after, through: through, limit: limit)
         }
         return try await self.audience(
@@ -53,7 +53,7 @@ extension AudienceStore {
         through: Int64,
         memory: AudienceMemory?
     ) async throws -> AudiencePage {
-        guard let expression = send.audience.expression else {
+        guard let expression = try await self.expression(of: send, job: job, memory: memory) else {
             return try await self.recipients(of: job, pns: pns, after: after, through: through, limit: .max)
         }
         let whole = try await self.wholeAudience(
@@ -79,7 +79,7 @@ extension AudienceStore {
         pns: PushService,
         memory: AudienceMemory?
     ) async throws -> [Int64: DeviceAddress] {
-        if let expression = send.audience.expression {
+        if let expression = try await self.expression(of: send, job: job, memory: memory) {
             return try await self.addresses(
                 of: rows,
                 in: expression,
@@ -92,5 +92,21 @@ extension AudienceStore {
         guard let first = rows.min(), let last = rows.max() else { return [:] }
         // They are of one page.
         return try await self.recipients(of: job, pns: pns, after: first - 1, through: last, limit: .max).addresses
+    }
+
+    /// What selects a send's audience; nil where it has a list.
+    ///
+    /// Many tags are read only here, where the audience is: while a send waits for its turn nobody keeps them.
+    private func expression(
+        of send: SendRequest,
+        job: Int64,
+        memory: AudienceMemory?
+    ) async throws -> TagExpression? {
+        // A hub over a wire has the expression in its calls.
+        guard send.truncatedTags > 0, send.audience.expression != nil else { return send.audience.expression }
+        if let known = memory?.recall(TagExpression.self) { return known }
+        let whole = try await self.wholeExpression(of: job)
+        memory?.keep(whole)
+        return whole
     }
 }

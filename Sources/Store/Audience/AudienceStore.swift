@@ -53,6 +53,9 @@ package protocol AudienceStore: Sendable {
         memory: AudienceMemory?
     ) async throws -> [Int64: DeviceAddress]
 
+    /// The whole expression of a send of which the job has only the first tags (``SendRequest/truncatedTags``).
+    func wholeExpression(of job: Int64) async throws -> TagExpression
+
     /// Templates by the numbers that an audience has (``AudiencePage/templates``); one that nobody has any more may be missing.
     func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content]
 }

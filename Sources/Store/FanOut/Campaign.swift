@@ -3,7 +3,7 @@ package import PushModel
 /// A send that is fanned out page by page.
 package struct Campaign: Sendable {
     package let job: Job
-    /// The send with all of its audience.
+    /// The send; where its audience has many tags, it has the first of them.
     package let request: SendRequest
     /// The routing key of the process that waits for the job.
     package let waiter: String?

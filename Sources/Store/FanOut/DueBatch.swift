@@ -4,6 +4,7 @@ package import PushModel
 package struct DueBatch: Sendable {
     package let key: BatchKey
     package let job: Job
+    /// As of ``Campaign/request``.
     package let request: SendRequest
     /// For attempt 0: exactly the audience's rows in `(from, to]`.
     package let from: Int64

@@ -104,13 +104,14 @@ struct ManyTags {
             return known
         }
         let since = ContinuousClock.now
-        // In the order of the index of names, too.
-        var rest = self.expression.tags.sorted()[...]
+        // In the order of the index of names; users are in none.
+        let named = self.expression.tags.filter { $0.owner == nil }.sorted()
+        var rest = (named + self.expression.tags.filter { $0.owner != nil })[...]
         var tags: [StoredTag] = []
         while !rest.isEmpty {
             let piece = rest.prefix(Self.tagsARead)
             rest = rest.dropFirst(piece.count)
-            tags += try await self.store.read { try $0.stored(piece, app: self.app).compactMap { $0 } }
+            tags += try await self.store.read(size: .long) { try $0.stored(piece, app: self.app).compactMap { $0 } }
         }
         tags.sort(by: StoredTag.precedes)
         let snapshot = Snapshot(since: since, tags: tags, members: Set(tags))
@@ -127,7 +128,7 @@ struct ManyTags {
         // In several transactions: a registration that changes tags between them may be missed, as between two sends.
         while !search.isDone {
             let step = search
-            search = try await self.store.read { database in
+            search = try await self.store.read(size: .long) { database in
                 var search = step
                 try search.go(on: database, maximumCost: limits.maximumCost)
                 return search
@@ -146,7 +147,7 @@ struct ManyTags {
             let piece = rest.prefix(Self.rowsARead)
             rest = rest.dropFirst(piece.count)
             let before = page
-            page = try await self.store.read { database in
+            page = try await self.store.read(size: .long) { database in
                 var page = before
                 try database.append(piece, at: slot, having: tags, to: &page)
                 return page

@@ -48,7 +48,7 @@ extension SQLiteStore {
         var numbers: [Int64] = []
         for start in stride(from: 0, to: rows.count, by: Self.rowsARead) {
             let some = rows[start..<min(start + Self.rowsARead, rows.count)]
-            numbers += try await self.read { database in
+            numbers += try await self.read(size: .long) { database in
                 let statement = try RawStatement("SELECT template FROM registration WHERE row = ?", in: database)
                 defer { statement.reset() }
                 return try some.map { row in
@@ -147,11 +147,13 @@ extension SQLiteStore {
         while unknown.count > Self.tagsARead {
             let some = unknown.prefix(Self.tagsARead)
             unknown = unknown.dropFirst(some.count)
-            let found = try await self.read { try $0.stored(some.lazy.map { expression.tags[$0] }, app: app) }
+            let found = try await self.read(size: .long) {
+                try $0.stored(some.lazy.map { expression.tags[$0] }, app: app)
+            }
             for (index, tag) in zip(some, found) { tags[index] = tag }
         }
         let (before, rest) = (tags, unknown)
-        let (value, terms) = try await self.read { database in
+        let (value, terms) = try await self.read(size: .long) { database in
             let found = try database.stored(rest.lazy.map { expression.tags[$0] }, app: app)
             var tags = before
             for (index, tag) in zip(rest, found) { tags[index] = tag }

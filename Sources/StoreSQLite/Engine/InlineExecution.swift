@@ -55,3 +55,7 @@ extension GroupWriter {
         static func of(rows: Int) -> Size { rows <= InlineExecution.rows ? .short : .ordinary }
     }
 }
+
+extension ReadQueue.Size {
+    static func of(rows: Int) -> Self { rows <= InlineExecution.rows ? .short : .ordinary }
+}

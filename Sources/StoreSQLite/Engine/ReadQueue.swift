@@ -9,15 +9,40 @@ import NIOConcurrencyHelpers
 /// are costs more than the reading.
 final class ReadQueue: Sendable {
     private let pool: DatabasePool
-    private let limit: Int
     private let queue = DispatchQueue(label: "pushline.store.readers", qos: .userInitiated, attributes: .concurrent)
     private let inlineExecution: InlineExecution
-    private let state = NIOLockedValueBox(State())
+    private let state: NIOLockedValueBox<State>
+
+    /// How much a read reads.
+    enum Size {
+        /// Few rows: on a free connection it is read on its caller's thread.
+        case short
+        case ordinary
+        /// A piece of an audience or of a list, some 40 ms: one connection is left to all else.
+        case long
+    }
+
+    private struct Read: Sendable {
+        let isLong: Bool
+        let perform: @Sendable () -> Void
+    }
 
     private struct State {
-        var waiting: Deque<@Sendable () -> Void> = []
-        /// Threads that read.
-        var running = 0
+        let limit: Int
+        var waiting: Deque<Read> = []
+        /// Threads that read, and those of them whose read is long.
+        var (running, long) = (0, 0)
+
+        init(limit: Int) { self.limit = limit }
+
+        /// The first that waits and may be read now.
+        mutating func next() -> Read? {
+            let mayBeLong = self.long < max(1, self.limit - 1)
+            guard let index = self.waiting.firstIndex(where: { mayBeLong || !$0.isLong }) else { return nil }
+            let read = self.waiting.remove(at: index)
+            if read.isLong { self.long += 1 }
+            return read
+        }
     }
 
     /// The caller of a read; it continues with the result or with its cancellation, whichever is first.
@@ -58,7 +83,7 @@ final class ReadQueue: Sendable {
     init(pool: DatabasePool, limit: Int, inlineExecution: InlineExecution) {
         self.pool = pool
         self.inlineExecution = inlineExecution
-        self.limit = limit
+        self.state = NIOLockedValueBox(State(limit: limit))
     }
 
     /// Reads in a transaction: all queries see one snapshot.
@@ -66,37 +91,38 @@ final class ReadQueue: Sendable {
     /// A cancelled caller continues at once, even if the read is blocked.
     ///
     /// - Parameters:
-    ///   - isShort: Whether it reads few rows: on a free connection it then runs on the caller's thread.
+    ///   - size: The size of the read.
     ///   - body: The read.
     /// - Returns: The read's result.
     /// - Throws: The read's error; `CancellationError`.
     func read<Value: Sendable>(
-        isShort: Bool,
+        size: Size,
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
-        if isShort, !Task.isCancelled, let result = self.readAtOnce(body) { return try result.get() }
+        if size == .short, !Task.isCancelled, let result = self.readAtOnce(body) { return try result.get() }
         let caller = Caller<Value>()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard caller.wait(continuation) else { return }
-                self.enqueue {
+                let read = Read(isLong: size == .long) {
                     guard caller.isWaiting else { return }
                     caller.go(on: Result { try self.perform(body) })
                 }
+                self.enqueue(read)
             }
         } onCancel: {
             caller.go(on: .failure(CancellationError()))
         }
     }
 
-    private func enqueue(_ work: @escaping @Sendable () -> Void) {
-        let isNew = self.state.withLockedValue { state in
-            state.waiting.append(work)
-            guard state.running < self.limit else { return false }
+    private func enqueue(_ read: Read) {
+        let first = self.state.withLockedValue { state -> Read? in
+            state.waiting.append(read)
+            guard state.running < state.limit, let first = state.next() else { return nil }
             state.running += 1
-            return true
+            return first
         }
-        if isNew { self.queue.async { self.drain() } }
+        if let first { self.queue.async { self.drain(first) } }
     }
 
     /// Reads on this thread, if a connection is free.
@@ -105,30 +131,33 @@ final class ReadQueue: Sendable {
     private func readAtOnce<Value>(_ body: (Database) throws -> Value) -> Result<Value, any Error>? {
         self.inlineExecution.run {
             let isFree = self.state.withLockedValue { state in
-                guard state.running < self.limit else { return false }
+                guard state.running < state.limit else { return false }
                 state.running += 1
                 return true
             }
             guard isFree else { return nil }
             let result = Result { try self.perform(body) }
-            let hasMore = self.state.withLockedValue { state in
-                if state.waiting.isEmpty { state.running -= 1 }
-                return !state.waiting.isEmpty
-            }
-            if hasMore { self.queue.async { self.drain() } }
+            if let next = self.next() { self.queue.async { self.drain(next) } }
             return result
         } ?? nil
     }
 
-    private func drain() {
+    private func drain(_ first: Read) {
+        var read = first
         while true {
-            let work = self.state.withLockedValue { state -> (@Sendable () -> Void)? in
-                if let work = state.waiting.popFirst() { return work }
-                state.running -= 1
-                return nil
-            }
-            guard let work else { return }
-            work()
+            read.perform()
+            guard let next = self.next(after: read) else { return }
+            read = next
+        }
+    }
+
+    /// What a thread reads next; nil where it has nothing to read any more.
+    private func next(after read: Read? = nil) -> Read? {
+        self.state.withLockedValue { state in
+            if read?.isLong == true { state.long -= 1 }
+            let next = state.next()
+            if next == nil { state.running -= 1 }
+            return next
         }
     }
 

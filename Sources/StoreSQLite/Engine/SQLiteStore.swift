@@ -222,16 +222,16 @@ package final class SQLiteStore: Sendable {
     /// Reads in a transaction: all queries see one snapshot.
     ///
     /// - Parameters:
-    ///   - isShort: Whether it reads few rows, the usual case.
+    ///   - size: The size of the read.
     ///   - body: The read.
     /// - Returns: The read's result.
     /// - Throws: ``StoreError``, `CancellationError`, the read's error.
     func read<Value: Sendable>(
-        isShort: Bool = false,
+        size: ReadQueue.Size = .ordinary,
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
         do {
-            return try await self.reader.read(isShort: isShort, body)
+            return try await self.reader.read(size: size, body)
         } catch let error as DatabaseError {
             throw StoreError(error)
         }

@@ -67,8 +67,7 @@ extension SQLiteStore: DeadLetterStore {
     /// The devices of a page as they are now.
     private func audience(of page: DeadLetterPage, job: Int64) async throws -> [RetryDevice] {
         let row = try await self.read { try $0.jobRow(sequence: job) }
-        guard let row, case .send(let preview) = row.work else { return [] }
-        let request = try await self.whole(preview, job: job)
+        guard let row, case .send(let request) = row.work else { return [] }
         let found = try await self.wholeAudience(
             of: request,
             template: page.template,

@@ -6,14 +6,14 @@ import StoreKit
 extension SQLiteStore: JobStore {
     package func job(_ id: JobID, app: AppID) async throws -> Job? {
         let clock = self.clock
-        return try await self.read(isShort: true) { database in
+        return try await self.read(size: .short) { database in
             try database.jobRow(id, app: app)?.job(in: database, clock: clock)
         }
     }
 
     package func jobs(_ ids: [JobID]) async throws -> [Job] {
         let clock = self.clock
-        return try await self.read(isShort: ids.count == 1) { database in
+        return try await self.read(size: ids.count == 1 ? .short : .ordinary) { database in
             try ids.compactMap { try database.jobRow($0)?.job(in: database, clock: clock) }
         }
     }

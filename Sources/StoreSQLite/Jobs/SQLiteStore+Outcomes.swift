@@ -6,7 +6,7 @@ import StoreKit
 extension SQLiteStore: OutcomeSink {
     package func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus] {
         let now = self.clock.now
-        return try await self.read(isShort: batches.count <= InlineExecution.rows) {
+        return try await self.read(size: .of(rows: batches.count)) {
             try StatusReader(database: $0, message: message, now: now).status(of: batches)
         }
     }
@@ -19,7 +19,7 @@ extension SQLiteStore: OutcomeSink {
     }
 
     package func users(ofLive rows: [Int64]) async throws -> [UserName?] {
-        try await self.read(isShort: rows.count <= InlineExecution.rows) { database in
+        try await self.read(size: .of(rows: rows.count)) { database in
             let users = try RawStatement(
                 "SELECT user FROM registration WHERE row = ? AND \(RegistrationRow.isLive)",
                 in: database

@@ -9,7 +9,7 @@ extension WriteContext {
     /// Accepts jobs of one app, as ``JobAdmission`` decides.
     func accept(
         _ listed: [ListedJob],
-        works: [String],
+        works: [StoredWork],
         joining message: MessageID?,
         backlog: Int?,
         window: InFlightWindow
@@ -47,7 +47,7 @@ extension WriteContext {
     private func write(
         _ admission: JobAdmission,
         _ listed: [ListedJob],
-        works: [String],
+        works: [StoredWork],
         app: (id: AppID, number: Int64)
     ) throws -> AcceptedJobs {
         let answers = listed.indices.map { admission.refusals[$0] ?? .backlogFull }
@@ -140,7 +140,7 @@ private struct JobInserter {
     struct NewRow {
         let listed: ListedJob
         /// As it is stored.
-        let work: String
+        let work: StoredWork
         let state: Job.State
         /// nil where it starts later.
         let message: Int64?
@@ -176,7 +176,7 @@ private struct JobInserter {
             if let notification = row.job.notification {
                 try self.context.perform(RichTable.keep(notification, app: "\(self.app)", at: self.context.wall))
             }
-            try self.context.database.insertAudience(of: row.job.work, job: sequence)
+            if let tags = row.work.audience { try self.context.database.insertAudience(tags, of: sequence) }
             try self.context.insert(row.listed.recipients, of: sequence, app: self.app)
             if let key = row.job.idempotency { try self.insert(key, of: sequence) }
             if case .register(.removeUser(let user?, let withAccount)) = row.job.work {
@@ -199,7 +199,7 @@ private struct JobInserter {
             let job = row.job
             return [
                 job.id.bytes, self.app, job.user?.key.text, job.user?.shown, job.key, job.work.kind.number,
-                job.priority.rank, job.work.platformBits, row.state.number, row.work, row.message,
+                job.priority.rank, job.work.platformBits, row.state.number, row.work.text, row.message,
                 job.expires(accepted: self.context.wall).milliseconds, job.waiter, wall, job.startsAt?.milliseconds,
                 row.state == .scheduled ? nil : now + job.lifetime.milliseconds, job.label?.text,
             ]

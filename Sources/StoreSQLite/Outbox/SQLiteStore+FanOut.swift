@@ -8,7 +8,7 @@ import StoreKit
 extension SQLiteStore: FanOutStore {
     package func peek(_ message: MessageID) async throws -> FanOutClaim? {
         let (flow, clock) = (self.flowControl, self.clock)
-        let claim = try await self.read(isShort: true) { database -> FanOutClaim? in
+        return try await self.read(size: .short) { database in
             let claims: Int? = try database.value(
                 "SELECT claims FROM message WHERE id = ? AND queue = ?",
                 [message.number, WorkQueue.send.number]
@@ -16,11 +16,8 @@ extension SQLiteStore: FanOutStore {
             guard let claims, let row = try database.outboxMessage(message.number) else { return nil }
             var claim = FanOutClaim(message: row, claims: claims, isClaimed: false)
             claim.work = try database.work(of: claim, flow: flow, clock: clock)
-            return claim
+            return claim.work == nil ? nil : claim
         }
-        guard var claim, let work = claim.work else { return nil }
-        claim.work = try await self.whole(work)
-        return claim
     }
 
     package func claim(_ message: MessageID) async throws -> FanOutClaim? {
@@ -47,9 +44,7 @@ extension SQLiteStore: FanOutStore {
 
     package func work(of claim: FanOutClaim) async throws -> FanOutWork? {
         let (flow, clock) = (self.flowControl, self.clock)
-        let work = try await self.read { try $0.work(of: claim, flow: flow, clock: clock) }
-        guard let work else { return nil }
-        return try await self.whole(work)
+        return try await self.read { try $0.work(of: claim, flow: flow, clock: clock) }
     }
 
     package func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult {
@@ -91,24 +86,7 @@ extension SQLiteStore: FanOutStore {
     package func batches(of message: MessageID) async throws -> [DueBatch] {
         let clock = self.clock
         let logger = self.logger
-        let batches = try await self.read { try $0.batches(of: message.number, clock: clock, logger: logger) }
-        var requests: [Int64: SendRequest] = [:]
-        var whole: [DueBatch] = []
-        for batch in batches {
-            let job = batch.job.sequence
-            if requests[job] == nil { requests[job] = try await self.whole(batch.request, job: job) }
-            whole.append(requests[job].map(batch.with) ?? batch)
-        }
-        return whole
-    }
-
-    /// The work with all of its send's audience.
-    private func whole(_ work: FanOutWork) async throws -> FanOutWork {
-        guard case .campaign(let campaign) = work, campaign.request.truncatedTags > 0 else { return work }
-        let request = try await self.whole(campaign.request, job: campaign.job.sequence)
-        return .campaign(
-            Campaign(job: campaign.job, request: request, waiter: campaign.waiter, cursors: campaign.cursors)
-        )
+        return try await self.read { try $0.batches(of: message.number, clock: clock, logger: logger) }
     }
 }
 
@@ -281,20 +259,6 @@ private struct DuePageRow {
             retries: retries.map {
                 RetryDevice(row: $0.row, tries: $0.tries, wait: max(.zero, $0.wait - overdue))
             },
-            template: self.template
-        )
-    }
-}
-
-extension DueBatch {
-    fileprivate func with(_ request: SendRequest) -> DueBatch {
-        DueBatch(
-            key: self.key,
-            job: self.job,
-            request: request,
-            from: self.from,
-            to: self.to,
-            retries: self.retries,
             template: self.template
         )
     }

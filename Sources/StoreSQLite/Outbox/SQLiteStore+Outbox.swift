@@ -6,7 +6,7 @@ import StoreKit
 extension SQLiteStore: OutboxStore {
     package func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs {
         let jobs = try await self.listed(jobs)
-        let works = try jobs.map { try StoredJSON.text(work: $0.job.work) }
+        let works = try jobs.map { try StoredWork($0.job.work) }
         let (limit, window) = (self.configuration.maximumBacklog, self.configuration.window)
         let rows = jobs.reduce(jobs.count) { $0 + $1.recipients.count }
         return try await self.write(.of(rows: rows)) {

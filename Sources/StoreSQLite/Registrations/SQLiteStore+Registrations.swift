@@ -69,7 +69,7 @@ extension SQLiteStore: RegistrationStore {
     package func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {
         let after = try self.cursors.open(query.cursor, .registrations, of: query.app) ?? 0
         let (mask, cursors) = (self.configuration.digestMask, self.cursors)
-        return try await self.read { database in
+        return try await self.read(size: .long) { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
             let ranges = try RegistrationRanges(

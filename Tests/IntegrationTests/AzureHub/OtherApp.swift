@@ -53,12 +53,12 @@ struct OtherApp {
         try Data(hub.authority.utf8).write(to: authority)
         try Self.point(name, of: installation, at: port ?? hub.port, hub)
         var spec = AppSpec()
-        spec.azureHub = AppSpec.AzureHub(
-            connectionStringFile: installation.file("\(name).connection").path,
-            name: hub.name,
-            platforms: platforms,
-            trustFile: authority.path
-        )
+        spec.azureHub = AppSpec.AzureHub {
+            $0.connectionStringFile = installation.file("\(name).connection").path
+            $0.name = hub.name
+            $0.platforms = platforms
+            $0.trustFile = authority.path
+        }
         try await self.init(name, spec, of: installation)
     }
 

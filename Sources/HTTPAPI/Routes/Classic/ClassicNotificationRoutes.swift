@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushModel
+import Settings
 import Store
 
 /// Sending to a user, and rich push, as existing apps do it.

@@ -3,6 +3,7 @@ import Hummingbird
 import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
+import Settings
 import Store
 
 /// `POST /api/sends/batch`: many sends, a line of JSON each, answered line by line.
@@ -126,7 +127,7 @@ private final class SendUpload: Sendable {
     }
 
     private func read(_ timeout: ProgressTimeout, accepting tasks: inout TaskGroup<Void>) async {
-        var splitter = LineSplitter(limit: self.context.configuration.maximumSendSize)
+        var splitter = LineSplitter(limit: self.context.configuration.settings.sendSize)
         var group = Group()
         var size = 0
         do {
@@ -191,7 +192,7 @@ private final class SendUpload: Sendable {
         defer { withExtendedLifetime(permit) {} }
         let read: Candidate?
         if length > LargeWork.least {
-            read = await self.context.large.thread.run { self.candidate(line) }
+            read = await self.context.large.thread.run(for: self.caller.app) { self.candidate(line) }
         } else {
             read = self.candidate(line)
         }
@@ -218,7 +219,7 @@ private final class SendUpload: Sendable {
     private func candidate(_ line: LineSplitter.Line) -> Candidate? {
         let number = line.number
         guard let bytes = line.bytes else {
-            let limit = self.context.configuration.maximumSendSize
+            let limit = self.context.configuration.settings.sendSize
             self.refuse(number, 413, "a line has at most \(limit) bytes")
             return nil
         }

@@ -82,7 +82,7 @@ extension RecipientList {
         for member in members {
             guard Self.members.contains(member.name) else {
                 throw InvalidValue(
-                    member: String(member.name.prefix(40)),
+                    member: StrictMembers.shorten(member.name),
                     StrictMembers.unknown(member.name, known: Self.members)
                 )
             }

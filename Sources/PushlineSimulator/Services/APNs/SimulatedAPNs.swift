@@ -39,19 +39,19 @@ extension SimulatedService {
             return String(repeating: "0", count: max(0, 64 - digits.utf8.count)) + digits
         },
         declaration: { credentials, urls in
-            AppSpec.APNs(
-                .token(
+            AppSpec.APNs {
+                $0.authentication = .token(
                     .init(
                         keyFile: credentials.apnsKeyFile,
                         keyID: credentials.apnsKeyID,
                         teamID: credentials.apnsTeamID
                     )
-                ),
-                topic: credentials.apnsTopic,
-                endpoint: urls.apns,
-                channelsEndpoint: urls.apnsChannels,
-                trustFile: credentials.trustFile
-            )
+                )
+                $0.topic = credentials.apnsTopic
+                $0.endpoint = urls.apns
+                $0.channelsEndpoint = urls.apnsChannels
+                $0.trustFile = credentials.trustFile
+            }
         }
     )
 }

@@ -23,11 +23,11 @@ extension SimulatedService {
         files: { [($0.fcmServiceAccountFile, try $0.serviceAccount(urls: $1))] },
         device: { name, _, _ in "device:\(name)" },
         declaration: { credentials, urls in
-            AppSpec.FCM(
-                serviceAccountFile: credentials.fcmServiceAccountFile,
-                endpoint: urls.fcm,
-                trustFile: credentials.trustFile
-            )
+            AppSpec.FCM {
+                $0.serviceAccountFile = credentials.fcmServiceAccountFile
+                $0.endpoint = urls.fcm
+                $0.trustFile = credentials.trustFile
+            }
         }
     )
 }

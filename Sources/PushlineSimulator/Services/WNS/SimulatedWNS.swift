@@ -23,14 +23,13 @@ extension SimulatedService {
         files: { credentials, _ in [(credentials.wnsClientSecretFile, credentials.wnsClientSecret)] },
         device: { name, _, urls in urls.wnsChannel + name },
         declaration: { credentials, urls in
-            AppSpec.WNS(
-                clientID: credentials.wnsClientID,
-                clientSecretFile: credentials.wnsClientSecretFile,
-                tokenURL: urls.wnsToken,
-                scope: credentials.wnsScope,
-                channelPrefixes: [urls.wnsChannel],
-                trustFile: credentials.trustFile
-            )
+            AppSpec.WNS {
+                $0.clientID = credentials.wnsClientID
+                $0.clientSecretFile = credentials.wnsClientSecretFile
+                $0.tokenURL = urls.wnsToken
+                $0.channelPrefixes = [urls.wnsChannel]
+                $0.trustFile = credentials.trustFile
+            }
         }
     )
 }
@@ -59,5 +58,5 @@ extension SimulatorCredentials {
     package var wnsPackageSID: String { "ms-app://s-1-15-2-1111111111-2222222222-3333333333" }
     package var wnsClientSecretFile: String { self.folder + "/wns-client-secret" }
     package var wnsClientSecret: String { "simulated+secret/=%&" + String(self.trustPEM.utf8.count) }
-    package var wnsScope: String { AppSpec.WNS.scope }
+    package var wnsScope: String { AppSpec.WNS().scope }
 }

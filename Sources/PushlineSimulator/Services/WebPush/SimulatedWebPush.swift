@@ -24,15 +24,14 @@ extension SimulatedService {
         device: { name, credentials, urls in SimulatedBrowsers(credentials.keys).handle(of: name, at: urls.webEndpoint)
         },
         declaration: { credentials, urls in
-            AppSpec.WebPush(
-                publicKey: Base64URL.encode(credentials.keys.vapidKey.publicKey.x963Representation),
-                privateKeyFile: credentials.vapidPrivateKeyFile,
-                subject: "mailto:operator@example.com",
-                // As an app of the real ones registers browsers too.
-                endpointHosts: [String(urls.web.dropFirst("https://".count))] + WebPushHosts.browsers,
-                privateNetworks: ["127.0.0.1"],
-                trustFile: credentials.trustFile
-            )
+            AppSpec.WebPush {
+                $0.publicKey = Base64URL.encode(credentials.keys.vapidKey.publicKey.x963Representation)
+                $0.privateKeyFile = credentials.vapidPrivateKeyFile
+                $0.subject = "mailto:operator@example.com"
+                $0.endpointHosts = [String(urls.web.dropFirst("https://".count))] + WebPushHosts.browsers
+                $0.privateNetworks = ["127.0.0.1"]
+                $0.trustFile = credentials.trustFile
+            }
         }
     )
 }
