@@ -84,7 +84,7 @@ struct Redeliveries {
             "A message was redelivered repeatedly, or fails; its members are split and go one by one",
             metadata: ["queue": "\(queue)"]
         )
-        do { try await self.split(message) } catch let error as StoreError where error.code != .unavailable {
+        do { try await self.split(message) } catch let error as StoreError where !error.mayPass {
             let reason = "the store cannot split it: \(error.message)"
             try await deadLetters.publish(delivery, from: queue, reason: reason)
         }

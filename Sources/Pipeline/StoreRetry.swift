@@ -15,7 +15,7 @@ struct StoreRetry: Sendable {
         while true {
             do {
                 return try await step()
-            } catch let error as StoreError where error.code == .unavailable {
+            } catch let error as StoreError where error.mayPass {
                 if let limit = self.limit, start.duration(to: .now) > limit { throw error }
                 // The store logs its failure itself, once for all callers.
                 self.logger.log(level: level, "Waiting for the store", metadata: ["error": "\(error)"])

@@ -3,7 +3,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String {
-            case unavailable, overdue, backlogFull, quotaReached, conflict, lastOperator, corrupt, invalidCursor
+            case unavailable, unknown, overdue, backlogFull, quotaReached, conflict, lastOperator, corrupt,
+                invalidCursor
         }
         private let base: Base
 
@@ -11,6 +12,10 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         ///
         /// Trying later may help.
         package static let unavailable = Code(base: .unavailable)
+        /// A change was on its way when its answer was lost: it may be committed or not.
+        ///
+        /// Nothing is claimed of it. A caller repeats what may be done twice, or has a key by which it is known.
+        package static let unknown = Code(base: .unknown)
         /// Nothing was written before the caller's time was over (``CommitDeadline``).
         package static let overdue = Code(base: .overdue)
         /// The backlog of unfinished jobs is full.
@@ -39,6 +44,9 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     }
 
     package var description: String { "\(self.message) (\(self.code))" }
+
+    /// Whether it is the store's fault and not the step's, which is made again: what workers do is fenced, and may be repeated.
+    package var mayPass: Bool { [.unavailable, .unknown].contains(self.code) }
 
     /// The error of a request whose ``CommitDeadline`` is over.
     package static let overdue = StoreError(.overdue, "the request has left the queue of writes")

@@ -1,5 +1,6 @@
 import Broker
 import Foundation
+import HTTPTypes
 import Logging
 import PushModel
 import Store
@@ -12,6 +13,7 @@ import Testing
 @Suite struct SendGroupsTests {
     private static func with(
         window: InFlightWindow = InFlightWindow(),
+        losesAnswers: Bool = false,
         _ body: (SendGroups, any ResultStore) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-groups-\(UUID().uuidString)")
@@ -26,7 +28,8 @@ import Testing
             deadline: .seconds(1),
             logger: Logger(label: "test")
         )
-        try await body(SendGroups(acceptor: JobAcceptor(store: store, publisher: publisher)), store)
+        let outbox: any OutboxStore = losesAnswers ? AnswersLost(store: store) : store
+        try await body(SendGroups(acceptor: JobAcceptor(store: outbox, publisher: publisher)), store)
     }
 
     private static func send(app: AppID = .default, id: JobID = .make(), key: String? = nil) throws -> NewJob {
@@ -121,4 +124,64 @@ import Testing
             #expect(answers.enumerated().allSatisfy { ($0.offset == 15) == ($0.element == nil) })
         }
     }
+
+    /// What may have been committed is not written again, one by one, as what was refused is; and its callers hear that.
+    @Test func sendsWhoseAnswerIsLostAreNotWrittenAgain() async throws {
+        try await Self.with(losesAnswers: true) { groups, store in
+            let jobs = try (0..<20).map { _ in try Self.send() }
+            await withTaskGroup(of: Void.self) { tasks in
+                for job in jobs {
+                    tasks.addTask {
+                        let error = await #expect(throws: StoreError.self) { try await groups.accept(job) }
+                        #expect(error?.code == .unknown)
+                    }
+                }
+            }
+            // Each of them is there, once.
+            #expect(try await store.backlog().jobs == jobs.count)
+            #expect(try await store.jobs(jobs.map(\.id)).count == jobs.count)
+        }
+    }
+
+    @Test func anUnknownOutcomeHasATypeOfItsOwn() throws {
+        let problem = FailureReport(logger: Logger(label: "test")).problem(
+            of: StoreError(.unknown, "the connection was lost"),
+            request: "r",
+            route: "/api/sends"
+        )
+        #expect(problem.status == .serviceUnavailable)
+        #expect(problem.type == "outcome-unknown")
+        #expect(problem.headers[.retryAfter] == "5")
+    }
+}
+
+/// A driver that commits, and loses each answer.
+private struct AnswersLost: OutboxStore {
+    let store: any OutboxStore
+
+    private func lose<Answer>(_ answer: Answer) throws -> Answer {
+        throw StoreError(.unknown, "the connection was lost")
+    }
+
+    func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs {
+        try self.lose(await self.store.accept(jobs, joining: message))
+    }
+
+    func markPublished(_ messages: [OutboxMessage]) async throws {
+        try self.lose(await self.store.markPublished(messages))
+    }
+
+    func takeDue(_ queues: Set<WorkQueue>, overdue: Duration, limit: Int) async throws -> [OutboxMessage] {
+        try self.lose(await self.store.takeDue(queues, overdue: overdue, limit: limit))
+    }
+
+    func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool {
+        try self.lose(await self.store.defer(message, epoch: epoch, deferral))
+    }
+
+    func redelivered(_ message: MessageID) async throws -> (count: Int, members: Int)? {
+        try self.lose(await self.store.redelivered(message))
+    }
+
+    func split(_ message: MessageID) async throws { try self.lose(await self.store.split(message)) }
 }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with accounts and keys.
-struct AccountContract {
+@Suite(.everyAdministration) struct AccountContract {
     private let fixture: any AdministrationFixture
     private var store: any AppAdministration { self.fixture.administration }
     private var time: TestTime { self.fixture.time }

@@ -4,7 +4,7 @@ import Store
 import Testing
 
 /// Random lives of jobs: whatever happens in whatever order, each device is in exactly one place (rules 3 and 14).
-struct AccountingContract {
+@Suite(.everyStore) struct AccountingContract {
     @Test(arguments: 1...12)
     func everyTargetIsCountedOnce(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with the declarations of apps.
-struct AppContract {
+@Suite(.everyAdministration) struct AppContract {
     private let fixture: any AdministrationFixture
     private var store: any AppAdministration { self.fixture.administration }
 

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must tell when its counts are checked (rules 3 and 14).
-struct AuditContract {
+@Suite(.everyStore) struct AuditContract {
     let fixture: any StoreFixture
     let scenario: Scenario
 

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// A browser is its endpoint: one that registers with other keys replaces what it was, and is sent to once (decision 34).
-struct BrowserContract {
+@Suite(.everyStore) struct BrowserContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// A wall clock that jumps ends no job early, nor does it keep one from ending (rule 13).
-struct ClockJumpContract {
+@Suite(.everyStore) struct ClockJumpContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }

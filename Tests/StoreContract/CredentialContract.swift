@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// Devices that are reached with other credentials than the default one, and the rate limits of those.
-struct CredentialContract {
+@Suite(.everyStore) struct CredentialContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
     private let watch: CredentialName

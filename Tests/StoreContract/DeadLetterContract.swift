@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do about dead letters (rule 6): replay is once, and all that was counted still adds up.
-struct DeadLetterContract {
+@Suite(.everyStore) struct DeadLetterContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

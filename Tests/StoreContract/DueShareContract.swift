@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do so that the due messages of one app keep no other's waiting (rule 12).
-struct DueShareContract {
+@Suite(.everyStore) struct DueShareContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

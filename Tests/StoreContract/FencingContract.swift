@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do so that nobody who is late changes what somebody has done since: epochs (rules 2 and 4).
-struct FencingContract {
+@Suite(.everyStore) struct FencingContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do so that no app's traffic stands in another's way: in-flight windows and fair shares (rule 12).
-struct FlowControlContract {
+@Suite(.everyStore) struct FlowControlContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with sends that share a message (rules 2, 3, 13, 15 and 17).
-struct GroupContract {
+@Suite(.everyStore) struct GroupContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

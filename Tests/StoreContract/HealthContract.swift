@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must say of how its work stands.
-struct HealthContract {
+@Suite(.everyStore) struct HealthContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with the calls of hubs over a wire (rule 18).
-struct HubCallContract {
+@Suite(.everyStore) struct HubCallContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with the rules of hubs.
-struct HubRuleContract {
+@Suite(.everyAdministration) struct HubRuleContract {
     private let fixture: any AdministrationFixture
     private var store: any AppAdministration { self.fixture.administration }
 

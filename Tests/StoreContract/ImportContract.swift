@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with imported registrations (rules 2 and 11).
-struct ImportContract {
+@Suite(.everyStore) struct ImportContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with jobs, apps, accounts and contents (rules 1, 12, 15 and 17).
-struct JobContract {
+@Suite(.everyStore) struct JobContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do so that no more than a window of an app's register and send messages is published (rule 12).
-struct JobWindowContract {
+@Suite(.everyStore) struct JobWindowContract {
     private static let window = 4
 
     let fixture: any StoreFixture

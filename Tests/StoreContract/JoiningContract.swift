@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with sends that join a message which lingers (rule 15).
-struct JoiningContract {
+@Suite(.everyStore) struct JoiningContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -4,7 +4,7 @@ import Store
 import Testing
 
 /// Changes that come late end up where they would have been in time, also where what came after them is gone (rule 11).
-struct LateChangeContract {
+@Suite(.everyStore) struct LateChangeContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }

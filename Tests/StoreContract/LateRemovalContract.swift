@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// A removal of a user beside other changes, other processes and other removals.
-struct LateRemovalContract {
+@Suite(.everyStore) struct LateRemovalContract {
     private let users: RemovalScenario
     private var fixture: any StoreFixture { self.users.fixture }
     private var scenario: Scenario { self.users.scenario }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with names that differ by letter case alone (decision 27).
-struct NameContract {
+@Suite(.everyStore) struct NameContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// Registrations that the app's backend makes and changes for its users (rule 11).
-struct OnBehalfContract {
+@Suite(.everyStore) struct OnBehalfContract {
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }
 

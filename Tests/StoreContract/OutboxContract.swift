@@ -4,7 +4,7 @@ import Testing
 
 /// What any store must do with the messages of its outbox: who is a member, when a message is due, and when it is gone
 /// (rules 1, 2, 5 and 13).
-struct OutboxContract {
+@Suite(.everyStore) struct OutboxContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

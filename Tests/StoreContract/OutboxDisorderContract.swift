@@ -4,7 +4,7 @@ import Store
 import Testing
 
 /// What holds whatever happens to messages at the same time: their members are counted, and all comes to an end.
-struct OutboxDisorderContract {
+@Suite(.everyStore) struct OutboxDisorderContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with the pages of campaigns and with outcomes (rules 2, 3, 13 and 14).
-struct OutcomeContract {
+@Suite(.everyStore) struct OutcomeContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

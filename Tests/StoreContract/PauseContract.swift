@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with pauses: nothing of what is paused is published, and all of it ends all the same.
-struct PauseContract {
+@Suite(.everyStore) struct PauseContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }
@@ -143,7 +143,7 @@ struct PauseContract {
 }
 
 /// What any store must do with the pauses themselves.
-struct PauseListContract {
+@Suite(.everyAdministration) struct PauseListContract {
     private let fixture: any AdministrationFixture
     private var store: any AppAdministration { self.fixture.administration }
     private var time: TestTime { self.fixture.time }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do so that no more devices are sent to a second than an app allows (rule 12).
-struct RateLimitContract {
+@Suite(.everyStore) struct RateLimitContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do about sends to a list of devices, and to all (rules 2, 3, 6, 9).
-struct RecipientContract {
+@Suite(.everyStore) struct RecipientContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }

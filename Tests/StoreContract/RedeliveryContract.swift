@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with messages that come again and again: count them, and split them (rule 5).
-struct RedeliveryContract {
+@Suite(.everyStore) struct RedeliveryContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

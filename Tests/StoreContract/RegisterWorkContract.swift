@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// A register job that is final knows no handle any more: whom it belongs to may want it forgotten.
-struct RegisterWorkContract {
+@Suite(.everyStore) struct RegisterWorkContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }

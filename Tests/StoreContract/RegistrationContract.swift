@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with registrations (rules 2, 9 and 11, and the classic backend's contract).
-struct RegistrationContract {
+@Suite(.everyStore) struct RegistrationContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

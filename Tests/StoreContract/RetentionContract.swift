@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must keep, and must let go of.
-struct RetentionContract {
+@Suite(.everyStore) struct RetentionContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with contents and the rich notifications that name them.
-struct RichNotificationContract {
+@Suite(.everyStore) struct RichNotificationContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

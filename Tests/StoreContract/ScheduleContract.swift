@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with sends that start later (rule 13).
-struct ScheduleContract {
+@Suite(.everyStore) struct ScheduleContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with sessions.
-struct SessionContract {
+@Suite(.everyAdministration) struct SessionContract {
     private let fixture: any AdministrationFixture
     private var store: any AppAdministration { self.fixture.administration }
     private var time: TestTime { self.fixture.time }

@@ -4,7 +4,7 @@ import Store
 import Testing
 
 /// A batch of a small send is not to be told from a page of a campaign, however a driver stores either (rules 2, 3, 13 and 14).
-struct SinglePageContract {
+@Suite(.everyStore) struct SinglePageContract {
     /// The same two sends in two stores: in one of them they share a message, in the other each is a campaign of one page.
     private struct Twin {
         let fixture: any StoreFixture

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What any store must do with imported registrations for templates (rules 2 and 11).
-struct TemplateImportContract {
+@Suite(.everyStore) struct TemplateImportContract {
     let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// What one user can make a store keep: live registrations, ended ones, and what stays of deleting ids that nobody has.
-struct UserBoundsContract {
+@Suite(.everyStore) struct UserBoundsContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }

@@ -3,7 +3,7 @@ import Store
 import Testing
 
 /// The removal of a user: all that there was of them when it was accepted goes, and nothing else.
-struct UserRemovalContract {
+@Suite(.everyStore) struct UserRemovalContract {
     private let users: RemovalScenario
     private var fixture: any StoreFixture { self.users.fixture }
     private var scenario: Scenario { self.users.scenario }

@@ -3,10 +3,19 @@ import PushModel
 import Store
 import StoreContract
 import StoreKit
+import Testing
 
-/// The stores of the contract's suites about administration, in the server that `deploy/test postgres` starts; ``StoreFixtures`` finds it
-/// by its name.
-final class PostgreSQLFixture: AdministrationFixture {
+/// PostgreSQL passes what any driver must of administration, in the server that `deploy/test postgres` starts.
+@Suite(
+    .passesAdministration(
+        as: "PostgreSQL",
+        if: ProcessInfo.processInfo.environment["PUSHLINE_TEST_POSTGRES"] != nil,
+        { try PostgreSQLFixture($0) }
+    )
+) struct PostgreSQLContract {}
+
+/// The stores of the contract's suites about administration.
+private final class PostgreSQLFixture: AdministrationFixture {
     let administration: any AppAdministration
     let time = TestTime()
     private let clock: StoreClock

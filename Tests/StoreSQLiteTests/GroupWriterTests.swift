@@ -2,6 +2,7 @@ import GRDB
 import PushModel
 import Store
 import StoreContract
+import StoreKit
 import Testing
 
 @testable import StoreSQLite
@@ -19,7 +20,7 @@ import Testing
         do {
             try await self.keep.store.write(size) { context in
                 try context.database.run("INSERT INTO app(name) VALUES (?)", [name])
-                context.countBacklog(unfinished: 1)
+                context.count(BacklogChange(from: nil, to: .queued))
                 if fails { throw Failed() }
             }
             return true

@@ -1,6 +1,7 @@
 import PushModel
 import Store
 import StoreContract
+import StoreKit
 import Testing
 
 @testable import StoreSQLite
@@ -8,18 +9,18 @@ import Testing
 /// What is due is read, and taken by a transaction behind that: what happens in between counts (rule 15).
 struct TakingTests {
     private func due(_ keep: TemporaryStore) async throws -> [DueMessage] {
+        let flow = keep.store.flowControl
         let finder = DueMessages(
-            flow: keep.store.flowControl,
+            flow: flow,
             roundRobin: RoundRobin(),
             queues: Set(WorkQueue.allCases),
             overdue: .zero
         )
-        return try await keep.store.read { try finder.find(limit: 10, in: $0) }
+        return try await keep.store.read { try finder.find(limit: 10, in: $0, now: flow.now) }
     }
 
     private func take(_ due: [DueMessage], _ keep: TemporaryStore) async throws -> [OutboxMessage] {
-        let flow = keep.store.flowControl
-        return try await keep.store.write { context in try due.compactMap { try context.take($0, flow: flow) } }
+        try await keep.store.write { try $0.take(due) }
     }
 
     @Test func aMessageMarkedMeanwhileIsNotTaken() async throws {

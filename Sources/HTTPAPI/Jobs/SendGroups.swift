@@ -131,7 +131,7 @@ final class SendGroups: Sendable {
                 self.withLine(of: app) { $0.lingering = (lingering, .now + JobPublisher.linger) }
             }
             return accepted.answers.map { .success($0) }
-        } catch let error as StoreError where ![.unavailable, .overdue].contains(error.code) && jobs.count > 1 {
+        } catch let error as StoreError where !error.mayPass && error.code != .overdue && jobs.count > 1 {
             // One of them may be at fault: the others are not refused for it.
             var answers: [Result<JobAcceptance, any Error>] = []
             for job in jobs { answers += await self.write([job], of: app) }

@@ -56,8 +56,13 @@ struct Problem: Error, Sendable, Equatable {
     static func forbidden(_ detail: String) -> Problem { Problem(.forbidden, detail) }
 
     /// 503 or 429, with the seconds after which to try again.
-    static func later(_ status: HTTPResponse.Status, _ detail: String, seconds: Int) -> Problem {
-        Problem(status, detail, headers: [.retryAfter: String(max(1, seconds))])
+    static func later(
+        _ status: HTTPResponse.Status,
+        _ detail: String,
+        seconds: Int,
+        type: String? = nil
+    ) -> Problem {
+        Problem(status, detail, headers: [.retryAfter: String(max(1, seconds))], type: type)
     }
 
     /// Maps a failure of the store to a status (rule 19).
@@ -86,6 +91,13 @@ struct Problem: Error, Sendable, Equatable {
             )
         case .unavailable:
             self = .later(.serviceUnavailable, "the store is unavailable; try again", seconds: 5)
+        case .unknown:
+            self = .later(
+                .serviceUnavailable,
+                "the store's answer was lost: the request was done, or not; look, or repeat it with the same Idempotency-Key",
+                seconds: 5,
+                type: "outcome-unknown"
+            )
         default:
             self = Problem(.internalServerError, "internal error; see the server's log")
         }

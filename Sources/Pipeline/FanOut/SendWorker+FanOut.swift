@@ -84,7 +84,7 @@ extension SendWorker {
         } catch let error as HubError {
             retry.logger.warning("The hub failed; fan-out waits and tries again", metadata: ["error": "\(error)"])
             return .goOn(claim, waiting: Deferral(pause: .seconds(2)), hasCommitted: false)
-        } catch let error as StoreError where error.code == .unavailable {
+        } catch let error as StoreError where error.mayPass {
             retry.logger.warning("Store writes fail; fan-out waits", metadata: ["error": "\(error)"])
             // The slice's progress is unknown here; the next claim reads it from the store.
             return .end(.deferred(claim, Deferral(pause: .seconds(1))))

@@ -185,7 +185,7 @@ package struct SendWorker: Service {
                 return nil
             }
             return (claim, message.isRepeated || claim.claims > Redeliveries.limit)
-        } catch let error as StoreError where error.code != .unavailable {
+        } catch let error as StoreError where !error.mayPass {
             try await self.splitUnreadable(id, error, retry: retry)
             return nil
         }

@@ -10,28 +10,28 @@ package struct Job: Sendable, Equatable {
     package let key: String?
     package let priority: Priority
     package let work: Work
-    package let state: State
+    package var state: State
     /// The result of a register job.
     package let result: RegisterResult?
     /// Why it was abandoned, or what it waits for.
-    package let reason: String?
+    package var reason: String?
     /// Why its app's messages wait, where it waits for that.
-    package let cause: BreakerCause?
+    package var cause: BreakerCause?
     package let accepted: Timestamp
     package let started: Timestamp?
     package let finished: Timestamp?
     /// After this nothing is sent any more.
     package let expires: Timestamp
     /// When the next try of a retrying job is due, or a scheduled one starts.
-    package let due: Timestamp?
+    package var due: Timestamp?
     /// Counts by service; empty for a register job.
-    package let counts: [PushService: DeliveryCounts]
+    package var counts: [PushService: DeliveryCounts]
     /// Of a send to templates, those among them that were registered for another platform of the wire than their service's.
-    package let platformCounts: [String: DeliveryCounts]
+    package var platformCounts: [String: DeliveryCounts]
     /// When it is to start; nil = at once.
     package let startsAt: Timestamp?
     /// The progress of the fan-out of a running send; nil = not begun.
-    package let progress: Progress?
+    package var progress: Progress?
     /// The sender's own name for it.
     package let label: JobLabel?
 
@@ -50,8 +50,8 @@ package struct Job: Sendable, Equatable {
         started: Timestamp?,
         finished: Timestamp?,
         expires: Timestamp,
-        due: Timestamp?,
-        counts: [PushService: DeliveryCounts],
+        due: Timestamp? = nil,
+        counts: [PushService: DeliveryCounts] = [:],
         platformCounts: [String: DeliveryCounts] = [:],
         startsAt: Timestamp? = nil,
         progress: Progress? = nil,

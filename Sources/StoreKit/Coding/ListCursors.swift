@@ -11,6 +11,9 @@ package enum PagedList: String, Sendable, CaseIterable {
 ///
 /// Rows are numbered for all apps together, so an open number would tell an app how much the others do. A cursor is sealed with the
 /// store's key, for one list of one app: all processes of the store read it, and one of another list or app, or a made one, is refused.
+///
+/// Rows have their numbers in the order of commits, so a cursor passes over nothing. With a second writer a lower number may be committed
+/// later: there a cursor ends a second behind the newest number, and no list promises an order of commits.
 package struct ListCursors: Sendable {
     /// For the tag, and for what hides the number.
     private let keys: (tag: SymmetricKey, mask: SymmetricKey)

@@ -55,3 +55,10 @@ extension Tag {
         do { try self.init(kept: name) } catch { throw StoreError(.corrupt, "a row has no legal tag") }
     }
 }
+
+extension CredentialName {
+    /// Reads the column's value.
+    package init(stored name: String) throws(StoreError) {
+        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row has no legal name of a credential") }
+    }
+}

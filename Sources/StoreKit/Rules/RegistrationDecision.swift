@@ -37,6 +37,25 @@ package struct RegistrationDecision {
         case remember
     }
 
+    /// Who has a handle now that a change claims.
+    package struct Holder {
+        let id: RegistrationID
+        let version: Int64
+
+        package init(id: RegistrationID, version: Int64) {
+            self.id = id
+            self.version = version
+        }
+    }
+
+    /// Whether a registration gets the handle that its change claims.
+    package enum Claim: Equatable {
+        /// It does; whoever has it is replaced.
+        case given
+        /// It does not, and ends with this reason: a later change has the handle, or had it, as if this one had come first.
+        case refused(String)
+    }
+
     /// On whose word a registration is changed.
     package enum Authority: Equatable {
         /// A user changes their own.
@@ -81,6 +100,57 @@ package struct RegistrationDecision {
             if self.authority != .bulk || row.state == .pruned || row.state == .expired { return .end(.done) }
         }
         return row.user == self.user || self.authority != .owner || hasSameHandle ? .apply : .end(.notFound)
+    }
+
+    /// Whether a registration that is written gets the handle.
+    ///
+    /// - Parameters:
+    ///   - holder: The live registration that has a handle of the device, where that is another or none.
+    ///   - isClaimedLater: Whether a later change claimed the handle, and was released since.
+    /// - Returns: Whether it does.
+    package func claim(from holder: Holder?, isClaimedLater: Bool) -> Claim {
+        if let holder, holder.version > self.sequence { return .refused(Self.replaced(by: holder.id)) }
+        return isClaimedLater ? .refused("its handle went to a later registration, which has ended") : .given
+    }
+
+    /// Whether a change that comes too late for its own registration takes the handle from who has it.
+    package func passesOver(_ holder: Holder, for id: RegistrationID) -> Bool {
+        holder.id != id && holder.version < self.sequence
+    }
+
+    /// Why a registration ends whose handle went to another.
+    package static func replaced(by id: RegistrationID) -> String { "its handle went to registration \(id)" }
+
+    /// The effect of a patch.
+    ///
+    /// What came later replaced all tags, and what is not live has none. What has more tags already than it may have, as an import may
+    /// give it, may lose some and be changed otherwise.
+    ///
+    /// - Parameters:
+    ///   - patch: The patch.
+    ///   - row: The registration; nil = there is none.
+    ///   - pns: Its service.
+    ///   - kept: How many of its tags stay.
+    ///   - added: How many it gets that it has not.
+    /// - Returns: What comes of it, where it is not to be done.
+    package func refusal(
+        of patch: RegisterRequest.Patch,
+        at row: Status?,
+        _ pns: PushService?,
+        kept: Int,
+        added: Int
+    ) -> RegisterResult? {
+        guard let row, self.user == nil || row.user == self.user else { return .notFound }
+        guard row.state != .deleted else { return .gone }
+        guard row.version < self.sequence else { return .superseded }
+        guard row.state == .live, let pns else {
+            return .refused("it is \(row.state.rawValue), not live: register the device again")
+        }
+        if let choice = patch.credential, !choice.services.contains(pns) {
+            return .refused("the app declares no \(pns.rawValue) credential \"\(choice.name)\"")
+        }
+        let most = patch.mostTags ?? AppSpec.defaultTagsPerRegistration
+        return kept + added <= most || added == 0 ? nil : .refused("a registration has at most \(most) tags")
     }
 
     /// The effect of a deletion; nil = there is no registration.

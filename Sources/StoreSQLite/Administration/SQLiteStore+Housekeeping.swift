@@ -1,5 +1,6 @@
 import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: HousekeepingStore {
     package func lead(as role: LeaderRole) async throws -> (any Leadership)? {
@@ -12,10 +13,11 @@ extension SQLiteStore: HousekeepingStore {
         var window = self.configuration.window
         window.jobMessages = (window.jobMessages + 1) / 2
         // As a sweep would have found it then: of what a rate limit lets go only now nothing is late.
-        let flow = FlowControl(clock: self.clock, window: window, ago: lateness)
+        let then = self.clock.now - lateness.milliseconds
+        let flow = FlowControl(now: then, window: window)
         let queues = Set(PushService.allCases.map(WorkQueue.deliver)).union([.register, .send])
         let finder = DueMessages(flow: flow, roundRobin: RoundRobin(), queues: queues, overdue: .zero)
-        return try await self.read { try !finder.find(limit: 1, in: $0).isEmpty }
+        return try await self.read { try !finder.find(limit: 1, in: $0, now: then).isEmpty }
     }
 
     package func perform(_ chore: Chore, limit: Int) async throws -> Int {

@@ -179,7 +179,7 @@ struct AudienceTerms: Sendable {
     var onlyTag: StoredTag? {
         guard self.expression.alternatives != nil else { return nil }
         let known = self.tags.compactMap { $0 }
-        return known.count == 1 ? known[0] : nil
+        return known.count == 1 ? known.first : nil
     }
 }
 
@@ -191,7 +191,7 @@ struct SingleTagReader {
             WHERE t.tag = ?1 AND t.pns = ?3 AND t.row > ?4 AND t.row <= ?5 ORDER BY t.row LIMIT ?6
             """,
         ofUser: """
-            SELECT row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND state = 1
+            SELECT row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND \(RegistrationRow.isLive)
             AND pns = ?3 AND row > ?4 AND row <= ?5 ORDER BY row LIMIT ?6
             """
     )

@@ -31,9 +31,7 @@ extension Database {
 
 extension SQLiteStore {
     package func wholeExpression(of job: Int64) async throws -> TagExpression {
-        let lines = try await self.read(size: .long) { database in
-            try database.first(Database.audienceTags, [job]) { $0[0] as String }
-        }
+        let lines: String? = try await self.read(size: .long) { try $0.value(Database.audienceTags, [job]) }
         guard let lines else { throw StoreError(.corrupt, "a job's audience is missing") }
         // Parsed outside of the transaction.
         let tags = try lines.utf8.split(separator: UInt8(ascii: "\n")).map { try Tag(stored: String($0) ?? "") }

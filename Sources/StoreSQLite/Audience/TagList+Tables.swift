@@ -14,7 +14,7 @@ extension TagList {
                 SELECT count(*) AS listed,
                     count(EXISTS (SELECT 1 FROM tagged AS t WHERE t.tag = l.value AND t.pns = r.pns AND t.row = r.row) OR NULL)
                         AS found,
-                    count(r.state = 1 OR NULL) AS live,
+                    count(r.\(RegistrationRow.isLive) OR NULL) AS live,
                     count(EXISTS (SELECT 1 FROM tag_name AS n WHERE n.number = l.value AND n.app = r.app) OR NULL) AS named,
                     (SELECT count(*) FROM tagged) AS tagged
                 FROM registration AS r CROSS JOIN json_each(CASE WHEN json_valid(r.tags) THEN r.tags END) AS l

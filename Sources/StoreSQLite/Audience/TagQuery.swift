@@ -17,7 +17,8 @@ struct TagQuery: Sendable {
     /// A query of row numbers, from one index.
     init(rows condition: String) {
         self.ofNumber = "SELECT row FROM tagged WHERE tag = ?1 AND \(condition)"
-        self.ofUser = "SELECT row FROM registration WHERE user = ?1 AND app = ?2 AND state = 1 AND \(condition)"
+        self.ofUser =
+            "SELECT row FROM registration WHERE user = ?1 AND app = ?2 AND \(RegistrationRow.isLive) AND \(condition)"
     }
 
     subscript(tag: StoredTag) -> String {
@@ -108,10 +109,8 @@ extension Database {
 
     /// The number of a tag that is no user's, given now if need be.
     func ensureNumber(of tag: Tag, app: Int64) throws -> Int64 {
-        let found = try self.first("SELECT number FROM tag_name WHERE app = ? AND name = ?", [app, tag.key]) {
-            $0[0] as Int64
-        }
-        if let found { return found }
+        let sql = "SELECT number FROM tag_name WHERE app = ? AND name = ?"
+        if let found: Int64 = try self.value(sql, [app, tag.key]) { return found }
         try self.run("INSERT INTO tag_name(app, name, name_shown) VALUES (?, ?, ?)", [app, tag.key, tag.shown])
         return self.lastInsertedRowID
     }

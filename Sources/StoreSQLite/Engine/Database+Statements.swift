@@ -30,6 +30,22 @@ extension Database {
         return found
     }
 
+    /// The only column of a query's first row; nil where there is none, or it is null.
+    func value<T: DatabaseValueConvertible & StatementColumnConvertible>(
+        _ sql: String,
+        _ arguments: StatementArguments = []
+    ) throws -> T? {
+        try T.fetchOne(self.cachedStatement(sql: sql), arguments: arguments)
+    }
+
+    /// The only column of a query's rows.
+    func values<T: DatabaseValueConvertible & StatementColumnConvertible>(
+        _ sql: String,
+        _ arguments: StatementArguments = []
+    ) throws -> [T] {
+        try T.fetchAll(self.cachedStatement(sql: sql), arguments: arguments)
+    }
+
     func exists(_ sql: String, _ arguments: StatementArguments = []) throws -> Bool {
         try self.first(sql, arguments) { _ in true } ?? false
     }

@@ -18,6 +18,11 @@ import StoreKit
 /// A failed change undoes only itself: it runs in a savepoint, or alone. A caller continues when the group's commit is
 /// durable. If other processes wait to write, one of them gets its turn before this process's next commit; otherwise
 /// they starve for seconds.
+///
+/// What a change has read is so until its commit. Where that keeps something right which a second writer would break, the place says what
+/// it needs. So do three of administration: the last operator is counted before one goes (with a second writer the app's row is locked), a
+/// session is opened behind the comparison of a password (the account's row is shared until then), and an app's kind of hub changes only
+/// while it has no jobs (those who accept share its row while that is so).
 final class GroupWriter: Sendable {
     /// The longest time to yield to a waiting process, which may be stopped.
     static let pause = Duration.milliseconds(5)

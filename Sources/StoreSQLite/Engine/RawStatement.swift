@@ -63,6 +63,19 @@ import StoreSQL
         try self.check(code)
     }
 
+    /// Binds values to the parameters from the first on.
+    func bind(_ values: (any RawValue)?...) throws { try self.bind(values) }
+
+    func bind(_ values: [(any RawValue)?]) throws {
+        for (index, value) in values.enumerated() {
+            if let value {
+                try value.bind(to: self, at: Int32(index + 1))
+            } else {
+                try self.bind(nil as Int64?, at: Int32(index + 1))
+            }
+        }
+    }
+
     /// Steps to the next row.
     ///
     /// - Returns: Whether there is one; after the last row the statement is ready for another run.
@@ -160,4 +173,25 @@ import StoreSQL
     private func check(_ code: CInt) throws {
         guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
     }
+}
+
+/// A value that a raw statement takes.
+protocol RawValue {
+    func bind(to statement: RawStatement, at index: Int32) throws
+}
+
+extension Int64: RawValue {
+    func bind(to statement: RawStatement, at index: Int32) throws { try statement.bind(self, at: index) }
+}
+
+extension Int: RawValue {
+    func bind(to statement: RawStatement, at index: Int32) throws { try statement.bind(Int64(self), at: index) }
+}
+
+extension String: RawValue {
+    func bind(to statement: RawStatement, at index: Int32) throws { try statement.bind(self, at: index) }
+}
+
+extension [UInt8]: RawValue {
+    func bind(to statement: RawStatement, at index: Int32) throws { try statement.bind(self, at: index) }
 }

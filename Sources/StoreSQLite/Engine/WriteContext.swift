@@ -43,8 +43,10 @@ final class WriteContext {
     }
 
     /// Counts jobs that became unfinished or scheduled, or are so no longer; written once a group.
-    func countBacklog(unfinished: Int = 0, scheduled: Int = 0) {
-        self.added.countBacklog(unfinished: unfinished, scheduled: scheduled)
+    ///
+    /// One row has the sums, which only one writer may keep: with several, each would have a row of its own, and the backlog be their sum.
+    func count(_ change: BacklogChange) {
+        self.added.countBacklog(unfinished: change.unfinished, scheduled: change.scheduled)
     }
 
     /// Counts a job that came to its end, for the metrics.
@@ -53,12 +55,12 @@ final class WriteContext {
     /// How many jobs are unfinished and scheduled at this point of the transaction.
     func backlog() throws -> (unfinished: Int, scheduled: Int) {
         let kept = try self.database.first("SELECT unfinished, scheduled FROM backlog") {
-            ($0[0] as Int, $0[1] as Int)
+            (unfinished: $0["unfinished"] as Int, scheduled: $0["scheduled"] as Int)
         }
         guard let kept else { throw StoreError(.corrupt, "the count of unfinished jobs is missing") }
         return (
-            kept.0 + self.counts.unfinished + self.added.unfinished,
-            kept.1 + self.counts.scheduled + self.added.scheduled
+            kept.unfinished + self.counts.unfinished + self.added.unfinished,
+            kept.scheduled + self.counts.scheduled + self.added.scheduled
         )
     }
 
@@ -145,11 +147,13 @@ final class Counts {
         for (key, count) in self.platforms {
             try database.run(PlatformCountTable.add, [key.job, key.platform, key.kind.number, count])
         }
-        let end = try RawStatement("DELETE FROM message WHERE id = ? AND open <= ?", in: database)
+        // Members leave first, and then the message goes: were it deleted where they are the last, two writers that look at the same time
+        // would both find one more, and leave a message without a member, which is published for ever.
+        let leave = try RawStatement("UPDATE message SET open = open - ?2 WHERE id = ?1", in: database)
+        let end = try RawStatement("DELETE FROM message WHERE id = ? AND open <= 0", in: database)
         for (message, count) in self.messages {
-            try end.run(message, [count])
-            guard database.changesCount == 0 else { continue }
-            try database.run("UPDATE message SET open = open - ? WHERE id = ?", [count, message])
+            try leave.run(message, [count])
+            try end.run(message, [])
         }
     }
 }

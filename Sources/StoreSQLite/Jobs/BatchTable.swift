@@ -56,6 +56,20 @@ struct OpenPage {
     let message: Int64
 }
 
+extension OpenPage {
+    static let columns = "batch.pns, batch.page, batch.attempt, batch.size, batch.message"
+
+    init(_ row: Row) {
+        self.init(
+            pns: row["pns"],
+            page: row["page"],
+            attempt: row["attempt"],
+            size: row["size"],
+            message: row["message"]
+        )
+    }
+}
+
 extension Database {
     /// The open batch rows of a job.
     ///
@@ -70,12 +84,11 @@ extension Database {
         let condition = areAtNoWorker ? "AND message.state <> \(MessageState.published.rawValue)" : ""
         return try self.all(
             """
-            SELECT batch.pns, batch.page, batch.attempt, batch.size, batch.message
-            FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
+            SELECT \(OpenPage.columns) FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
             WHERE batch.job = ? AND batch.open = 1 \(condition)
             """,
             [job]
-        ) { OpenPage(pns: $0[0], page: $0[1], attempt: $0[2], size: $0[3], message: $0[4]) }
+        ) { OpenPage($0) }
     }
 
     /// Whether any batch of a job is open at a service, or at all.
@@ -214,8 +227,7 @@ struct InlineOutcomes {
         let key = outcome.key
         guard key.page == 0, key.attempt == 0 else { return false }
         if try self.recordAtHint(outcome) { return true }
-        try self.find.bind(key.job.bytes, at: 1)
-        try self.find.bind(Int64(key.pns.number), at: 2)
+        try self.find.bind(key.job.bytes, key.pns.number)
         guard try self.find.step() else { return false }
         let job = self.find.integer(0)
         let isRunning = self.find.integer(1) == Int64(Job.State.running.number)
@@ -226,9 +238,7 @@ struct InlineOutcomes {
             try self.context.materializeBatch(of: job)
             return false
         }
-        try self.acceptAll.statement.bind(job, at: 1)
-        try self.acceptAll.statement.bind(self.context.wall.milliseconds, at: 2)
-        guard try self.acceptAll.make() else { return false }
+        guard try self.acceptAll.make(job, self.context.wall.milliseconds) else { return false }
         try self.hasFinished(job, of: message, outcome)
         return true
     }
@@ -236,14 +246,11 @@ struct InlineOutcomes {
     /// Records an outcome in one step where nothing has happened to its batch since it was looked at.
     private func recordAtHint(_ outcome: BatchOutcome) throws -> Bool {
         guard let hint = outcome.hint, outcome.isAllAccepted else { return false }
-        let statement = self.acceptAllAtHint.statement
-        try statement.bind(hint.job, at: 1)
-        try statement.bind(self.context.wall.milliseconds, at: 2)
-        try statement.bind(Int64(outcome.key.pns.number), at: 3)
-        try statement.bind(Int64(outcome.accepted), at: 4)
-        try statement.bind(hint.message.number, at: 5)
-        try statement.bind(outcome.key.job.bytes, at: 6)
-        guard try self.acceptAllAtHint.make() else { return false }
+        let (key, message) = (outcome.key, hint.message.number)
+        let wall = self.context.wall.milliseconds
+        guard
+            try self.acceptAllAtHint.make(hint.job, wall, key.pns.number, outcome.accepted, message, key.job.bytes)
+        else { return false }
         try self.hasFinished(hint.job, of: hint.message.number, outcome)
         return true
     }
@@ -252,9 +259,4 @@ struct InlineOutcomes {
         self.context.leave(message: message)
         try self.context.insertDeliveries(of: outcome, job: job)
     }
-}
-
-extension BatchOutcome {
-    /// Whether all devices were accepted, without retries, failures or dead handles.
-    fileprivate var isAllAccepted: Bool { self.total == self.accepted && self.deadHandles.isEmpty }
 }

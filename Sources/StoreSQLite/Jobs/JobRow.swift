@@ -4,59 +4,38 @@ import PushModel
 import Store
 import StoreKit
 
-/// A row of the table `job`.
-struct JobRow {
+extension JobRow {
     static let columns = """
-        job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.result, job.reason,
-        job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at, job.message, job.user_shown,
-        job.label
+        job.sequence, job.id, app.name AS app, job.user, job.user_shown, job.key, job.priority, job.work, job.state,
+        job.result, job.reason, job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at,
+        job.message, job.label
         """
     /// The column of the send's text.
-    static let work = 6
+    static let workColumn = "work"
     /// The column of a register job's result.
-    static let result = 8
+    static let resultColumn = "result"
     static let source = "job JOIN app ON app.number = job.app"
 
-    let sequence: Int64
-    let id: JobID
-    let app: AppID
-    let user: UserName?
-    let key: String?
-    let priority: Priority
-    let work: Job.Work
-    let state: Job.State
-    let result: RegisterResult?
-    let reason: String?
-    let accepted: Timestamp
-    let started: Timestamp?
-    let finished: Timestamp?
-    let expires: Timestamp
-    let isFannedOut: Bool
-    let waiter: String?
-    let startsAt: Timestamp?
-    let message: Int64?
-    let label: JobLabel?
-
     init(_ row: Row) throws {
-        self.sequence = row[0]
-        self.id = try JobID(blob: row[1])
-        self.app = try AppID(stored: row[2])
-        self.user = try (row[3] as String?).map { try UserName(stored: $0, shown: row[18]) }
-        self.key = row[4]
-        self.priority = try Priority(number: row[5])
-        self.work = try StoredJSON.work(from: Array((row[Self.work] as String).utf8))
-        self.state = try Job.State(number: row[7])
-        self.result = try (row[Self.result] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) }
-        self.reason = row[9]
-        self.accepted = Timestamp(milliseconds: row[10])
-        self.started = (row[11] as Int64?).map(Timestamp.init(milliseconds:))
-        self.finished = (row[12] as Int64?).map(Timestamp.init(milliseconds:))
-        self.expires = Timestamp(milliseconds: row[13])
-        self.isFannedOut = row[14]
-        self.waiter = row[15]
-        self.startsAt = (row[16] as Int64?).map(Timestamp.init(milliseconds:))
-        self.message = row[17]
-        self.label = try (row[19] as String?).map { try JobLabel(stored: $0) }
+        let job = Job(
+            id: try JobID(blob: row["id"]),
+            sequence: row["sequence"],
+            app: try AppID(stored: row["app"]),
+            user: try (row["user"] as String?).map { try UserName(stored: $0, shown: row["user_shown"]) },
+            key: row["key"],
+            priority: try Priority(number: row["priority"]),
+            work: try StoredJSON.work(from: Array((row[Self.workColumn] as String).utf8)),
+            state: try Job.State(number: row["state"]),
+            result: try (row[Self.resultColumn] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) },
+            reason: row["reason"],
+            accepted: Timestamp(milliseconds: row["accepted"]),
+            started: (row["started"] as Int64?).map(Timestamp.init(milliseconds:)),
+            finished: (row["finished"] as Int64?).map(Timestamp.init(milliseconds:)),
+            expires: Timestamp(milliseconds: row["expires"]),
+            startsAt: (row["starts_at"] as Int64?).map(Timestamp.init(milliseconds:)),
+            label: try (row["label"] as String?).map { try JobLabel(stored: $0) }
+        )
+        self.init(plain: job, isFannedOut: row["fanned_out"], waiter: row["waiter"], message: row["message"])
     }
 
     /// The job for display.
@@ -65,181 +44,137 @@ struct JobRow {
     ///   - database: The connection, for counts and open batches.
     ///   - clock: Converts the time of the next retry.
     ///   - unwritten: Counts not yet in the table.
-    /// - Returns: The job with its counts; its state is retrying if all its open work waits.
+    /// - Returns: The job with its counts.
     /// - Throws: ``StoreError`` for a corrupt row; SQLite's error.
-    func job(
-        in database: Database,
-        clock: StoreClock,
-        unwritten: [(pns: Int, kind: DeliveryCountClass, count: Int)] = []
-    ) throws -> Job {
-        let waiting = try self.waiting(in: database)
-        let paused = try self.pause(in: database)
-        let reason = try self.waitReason(paused: paused, waiting: waiting?.reason, in: database)
-        return Job(
-            id: self.id,
-            sequence: self.sequence,
-            app: self.app,
-            user: self.user,
-            key: self.key,
-            priority: self.priority,
-            work: self.work,
-            state: waiting == nil ? self.state : .retrying,
-            result: self.result,
-            reason: self.reason ?? reason?.text,
-            accepted: self.accepted,
-            started: self.started,
-            finished: self.finished,
-            expires: self.expires,
-            due: self.state == .scheduled
-                ? self.startsAt
-                : paused == nil ? waiting.map { clock.wall(at: $0.due) } : nil,
-            counts: try self.counts(in: database, unwritten: unwritten),
-            platformCounts: try self.platformCounts(in: database),
-            startsAt: self.startsAt,
-            progress: try self.progress(in: database),
-            cause: reason?.cause,
-            label: self.label
-        )
+    func job(in database: Database, clock: StoreClock, unwritten: [UnwrittenCount] = []) throws -> Job {
+        try self.job(reading: JobReader(database: database, row: self, unwritten: unwritten), clock: clock)
+    }
+}
+
+/// Devices of a job that are counted, and not in the table yet.
+typealias UnwrittenCount = (pns: Int, kind: DeliveryCountClass, count: Int)
+
+/// Reads what belongs to a job.
+struct JobReader: JobSource {
+    let database: Database
+    let row: JobRow
+    let unwritten: [UnwrittenCount]
+    private var job: Int64 { self.row.plain.sequence }
+
+    init(database: Database, row: JobRow, unwritten: [UnwrittenCount] = []) {
+        (self.database, self.row, self.unwritten) = (database, row, unwritten)
     }
 
-    /// What it waits for, where it does: a pause comes before all else.
-    private func waitReason(
-        paused: WorkQueue?,
-        waiting: WaitReason?,
-        in database: Database
-    ) throws -> WaitReason? {
-        if self.reason != nil { return nil }
-        return try paused.map(Pause.reason) ?? waiting ?? self.reasonToWait(in: database)
-    }
-
-    /// Estimates the size of the audience, assuming that devices are spread evenly over row numbers.
-    private func progress(in database: Database) throws -> Job.Progress? {
-        guard self.state == .running || self.state.isStopped, case .send(let send) = self.work else { return nil }
-        // A list is not spread over row numbers, and soon in batches.
-        let isSpread = send.audience.expression != nil
-        let cursors = try database.all(
-            "SELECT pns, after, through, done, devices FROM cursor WHERE job = ?",
-            [self.sequence]
-        ) { row in
-            (
-                pns: try PushService(stored: row[0]), after: row[1] as Int64, through: row[2] as Int64,
-                isDone: row[3] as Bool,
-                devices: row[4] as Int
-            )
-        }
-        guard !cursors.isEmpty else { return nil }
-        var progress: [PushService: Job.Progress.Service] = [:]
-        for cursor in cursors {
-            var estimate: Int?
-            // A stop ends the fan-out too.
-            if cursor.isDone || (self.isFannedOut && !self.state.isStopped) {
-                estimate = cursor.devices
-            } else if isSpread, cursor.after > 0 {
-                estimate = Int(
-                    clamping: (Double(cursor.devices) * Double(cursor.through) / Double(cursor.after)).rounded()
-                )
-            }
-            progress[cursor.pns] = Job.Progress.Service(devices: cursor.devices, estimate: estimate)
-        }
-        return Job.Progress(progress)
-    }
-
-    private func counts(
-        in database: Database,
-        unwritten: [(pns: Int, kind: DeliveryCountClass, count: Int)]
-    ) throws -> [PushService: DeliveryCounts] {
-        guard self.work.kind == .send else { return [:] }
+    func counts() throws -> [PushService: DeliveryCounts] {
         var counts: [PushService: DeliveryCounts] = [:]
-        let written = try database.all("SELECT pns, class, count FROM job_counts WHERE job = ?", [self.sequence]) {
-            row in
-            (pns: row[0] as Int, kind: try DeliveryCountClass(number: row[1]), count: row[2] as Int)
+        let written = try self.database.all("SELECT pns, class, count FROM job_counts WHERE job = ?", [self.job]) {
+            (pns: $0["pns"] as Int, kind: try DeliveryCountClass(number: $0["class"]), count: $0["count"] as Int)
         }
-        for (pns, kind, count) in written + unwritten {
+        for (pns, kind, count) in written + self.unwritten {
             counts[try PushService(stored: pns), default: DeliveryCounts()].add(count, of: kind)
         }
         return counts
     }
 
-    /// Why some batches of a running job wait that workers have deferred, while others may be in flight.
-    private func reasonToWait(in database: Database) throws -> WaitReason? {
-        guard self.state == .running, self.work.kind == .send else { return nil }
-        let inline = try database.first(
-            """
-            SELECT message.reason, message.cause FROM job JOIN message ON message.id = job.message
-            WHERE job.sequence = ? AND \(BatchTable.isInline) AND message.state = \(MessageState.deferred.rawValue)
-            """,
-            [self.sequence]
-        ) { WaitReason(text: $0[0], cause: $0[1]) }
-        if let inline { return inline }
-        return try database.first(
-            """
-            SELECT message.reason, message.cause FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
-            WHERE batch.job = ? AND batch.open = 1 AND message.state = \(MessageState.deferred.rawValue) LIMIT 1
-            """,
-            [self.sequence]
-        ) { WaitReason(text: $0[0], cause: $0[1]) } ?? nil
-    }
-
-    /// The paused queue that keeps some of it waiting, if one does.
-    private func pause(in database: Database) throws -> WorkQueue? {
-        guard self.state == .queued || self.state == .running else { return nil }
-        return try database.pausedQueues(of: self.app).first { queue in
-            switch queue {
-            case .register: self.work.kind == .register
-            case .send: self.work.kind == .send && !self.isFannedOut
-            case .deliver(let pns): try self.isOpen(at: pns, in: database)
-            }
-        }
-    }
-
-    /// Whether some of it goes to that service and is not done.
-    private func isOpen(at pns: PushService, in database: Database) throws -> Bool {
-        let values: StatementArguments = [self.sequence, pns.number]
-        return try !self.isFannedOut
-            && database.exists("SELECT 1 FROM cursor WHERE job = ? AND pns = ? AND done = 0", values)
-            || database.exists(
-                "SELECT 1 FROM message WHERE id = ? AND blocked_on & ? <> 0",
-                [self.message, pns.bit]
+    func platformCounts() throws -> [String: DeliveryCounts] {
+        var counts: [String: DeliveryCounts] = [:]
+        let rows = try self.database.all("SELECT platform, class, count FROM platform_count WHERE job = ?", [self.job])
+        {
+            (
+                platform: $0["platform"] as String, kind: try DeliveryCountClass(number: $0["class"]),
+                count: $0["count"] as Int
             )
-            || database.hasOpenBatch(self.sequence, at: pns)
+        }
+        for row in rows { counts[row.platform, default: DeliveryCounts()].add(row.count, of: row.kind) }
+        return counts
     }
 
-    /// What a job waits for, where all that is open of it waits for a later try.
-    private func waiting(in database: Database) throws -> (due: Int64, reason: WaitReason?)? {
-        if self.state == .queued, self.work.kind == .register {
-            return try database.first(Self.deferredRegister, [self.message]) {
-                (due: $0[0], reason: WaitReason(text: $0[1], cause: $0[2]))
-            }
+    func cursors() throws -> [PushService: FanOutCursor] {
+        let cursors = try self.database.all(
+            "SELECT pns, after, through, done, devices FROM cursor WHERE job = ?",
+            [self.job]
+        ) { row in
+            (
+                try PushService(stored: row["pns"]),
+                FanOutCursor(
+                    after: row["after"],
+                    through: row["through"],
+                    isDone: row["done"],
+                    devices: row["devices"]
+                )
+            )
         }
-        guard self.state == .running, self.isFannedOut, self.work.kind == .send,
-            try !database.exists(Self.inFlight, [self.sequence])
-        else { return nil }
-        return try database.first(Self.firstWaiting, [self.sequence]) {
-            (due: $0[0], reason: WaitReason(text: $0[1], cause: $0[2]))
-        }
+        return Dictionary(uniqueKeysWithValues: cursors)
     }
+
+    func deferral() throws -> JobWaiting? {
+        try self.database.first(
+            "SELECT due, reason, cause FROM message WHERE id = ? AND \(Self.isDeferred) AND reason IS NOT NULL",
+            [self.row.message],
+            read: JobWaiting.init
+        )
+    }
+
+    func isInFlight() throws -> Bool { try self.database.exists(Self.inFlight, [self.job]) }
+
+    func firstWaiting() throws -> JobWaiting? {
+        try self.database.first(Self.firstWaiting, [self.job], read: JobWaiting.init)
+    }
+
+    func reasonOfDeferred() throws -> WaitReason? {
+        try self.database.first(Self.deferred, [self.job]) { WaitReason(text: $0["reason"], cause: $0["cause"]) } ?? nil
+    }
+
+    func pausedQueues() throws -> [WorkQueue] { try self.database.pausedQueues(of: self.row.plain.app) }
+
+    func isOpen(at pns: PushService) throws -> Bool {
+        let values: StatementArguments = [self.job, pns.number]
+        return try !self.row.isFannedOut
+            && self.database.exists("SELECT 1 FROM cursor WHERE job = ? AND pns = ? AND done = 0", values)
+            || self.database.exists(
+                "SELECT 1 FROM message WHERE id = ? AND blocked_on & ? <> 0",
+                [self.row.message, pns.bit]
+            )
+            || self.database.hasOpenBatch(self.job, at: pns)
+    }
+
+    private static let isDeferred = "message.state = \(MessageState.deferred.rawValue)"
+    private static let isPublished = "message.state = \(MessageState.published.rawValue)"
+
+    /// The messages of a job's open batches.
+    private static let ofBatches = """
+        FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message WHERE batch.job = ?1 AND batch.open = 1
+        """
+
+    /// The message of a job's inline batch.
+    private static let ofInline = """
+        FROM job JOIN message ON message.id = job.message WHERE job.sequence = ?1 AND \(BatchTable.isInline)
+        """
 
     /// Whether a batch of a job is at the broker or at a worker.
     static let inFlight = """
-        SELECT 1 FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
-            WHERE batch.job = ?1 AND batch.open = 1 AND message.state = \(MessageState.published.rawValue)
-        UNION ALL SELECT 1 FROM job JOIN message ON message.id = job.message
-            WHERE job.sequence = ?1 AND \(BatchTable.isInline) AND message.state = \(MessageState.published.rawValue)
+        SELECT 1 \(Self.ofBatches) AND \(Self.isPublished)
+        UNION ALL SELECT 1 \(Self.ofInline) AND \(Self.isPublished)
         """
 
-    /// The message of a register job that its worker deferred; a pause and a full window of the app give no reason.
-    private static let deferredRegister = """
-        SELECT due, reason, cause FROM message
-        WHERE id = ? AND state = \(MessageState.deferred.rawValue) AND reason IS NOT NULL
+    private static let deferred = """
+        SELECT message.reason, message.cause \(Self.ofInline) AND \(Self.isDeferred)
+        UNION ALL SELECT message.reason, message.cause \(Self.ofBatches) AND \(Self.isDeferred) LIMIT 1
         """
 
     private static let firstWaiting = """
-        SELECT message.due, coalesce(message.reason, batch.retry_reason), iif(message.reason IS NULL, retry_cause, cause)
-            FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message WHERE batch.job = ?1 AND batch.open = 1
-        UNION ALL SELECT message.due, message.reason, message.cause FROM job JOIN message ON message.id = job.message
-            WHERE job.sequence = ?1 AND \(BatchTable.isInline)
+        SELECT message.due, coalesce(message.reason, batch.retry_reason) AS reason,
+            iif(message.reason IS NULL, retry_cause, cause) AS cause \(Self.ofBatches)
+        UNION ALL SELECT message.due, message.reason, message.cause \(Self.ofInline)
         ORDER BY 1 LIMIT 1
         """
+}
+
+extension JobWaiting {
+    /// Reads a message's columns.
+    fileprivate init(_ row: Row) {
+        self.init(due: row["due"], reason: WaitReason(text: row["reason"], cause: row["cause"]))
+    }
 }
 
 extension Database {
@@ -249,7 +184,7 @@ extension Database {
             [id.blob],
             read: JobRow.init
         )
-        return app == nil || row?.app == app ? row : nil
+        return app == nil || row?.plain.app == app ? row : nil
     }
 
     func jobRow(sequence: Int64) throws -> JobRow? {
@@ -264,6 +199,6 @@ extension Database {
 extension WriteContext {
     /// The job as it is at this point of the transaction.
     func job(_ row: JobRow) throws -> Job {
-        try row.job(in: self.database, clock: self.clock, unwritten: self.unwritten(job: row.sequence))
+        try row.job(in: self.database, clock: self.clock, unwritten: self.unwritten(job: row.plain.sequence))
     }
 }

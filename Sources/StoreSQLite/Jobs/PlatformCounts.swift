@@ -55,17 +55,3 @@ extension WriteContext {
         return try statement.step() ? statement.text(0) : nil
     }
 }
-
-extension JobRow {
-    /// Of a send to templates, the devices that telemetry has apart, by platform.
-    func platformCounts(in database: Database) throws -> [String: DeliveryCounts] {
-        guard case .send(let send) = self.work, send.content.kind == .template else { return [:] }
-        var counts: [String: DeliveryCounts] = [:]
-        let rows = try database.all("SELECT platform, class, count FROM platform_count WHERE job = ?", [self.sequence])
-        {
-            (platform: $0[0] as String, kind: try DeliveryCountClass(number: $0[1]), count: $0[2] as Int)
-        }
-        for row in rows { counts[row.platform, default: DeliveryCounts()].add(row.count, of: row.kind) }
-        return counts
-    }
-}

@@ -86,7 +86,8 @@ extension WriteContext {
             return ClosedByDeadLetter()
         }
         if case .deliver = row.queue { return try self.closeBatch(of: id) }
-        guard let job = try self.database.onlyJob(of: id).flatMap({ try self.database.jobRow(sequence: $0) }) else {
+        guard let job = try self.database.onlyJob(of: id).flatMap({ try self.database.jobRow(sequence: $0)?.plain })
+        else {
             return ClosedByDeadLetter()
         }
         guard row.queue == .register else {
@@ -124,10 +125,10 @@ extension WriteContext {
         guard let found else { return ClosedByDeadLetter() }
         let batch = found.batch
         // The devices of a first attempt are known only by number: their list was in the message.
-        for device in try found.retries.map(RetryList.decode) ?? [] {
-            let failure = DeviceFailure(row: device.row, failure: .dead, status: 0, reason: "")
-            try self.insert(failure, of: found.job, batch.pns, at: self.wall)
+        let failures = try (found.retries.map(RetryList.decode) ?? []).map {
+            DeviceFailure(row: $0.row, failure: .dead, status: 0, reason: "")
         }
+        try self.insert(failures, of: found.job, batch.pns, at: self.wall)
         try self.close(batch, of: found.job, [.failed(.dead): batch.size])
         // Kept for a replay.
         try self.database.run(

@@ -72,7 +72,7 @@ extension SQLiteStore: DeadLetterStore {
             of: request,
             template: page.template,
             job: job,
-            app: row.app,
+            app: row.plain.app,
             pns: page.key.pns,
             after: page.rows.from,
             through: page.rows.to,

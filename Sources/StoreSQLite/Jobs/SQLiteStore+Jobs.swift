@@ -58,11 +58,10 @@ extension SQLiteStore: JobStore {
                     app: job.app,
                     priority: job.priority
                 )
-                try start.statement.bind(job.sequence, at: 1)
-                try start.statement.bind(message, at: 2)
-                try start.statement.bind(context.now, at: 3)
-                try start.statement.bind(context.clock.cautious.milliseconds, at: 4)
-                guard try start.make() else { throw StoreError(.corrupt, "a scheduled job does not start") }
+                let cautious = context.clock.cautious.milliseconds
+                guard try start.make(job.sequence, message, context.now, cautious) else {
+                    throw StoreError(.corrupt, "a scheduled job does not start")
+                }
             }
             return jobs.count
         }
@@ -72,15 +71,15 @@ extension SQLiteStore: JobStore {
         let lease = 2 * WorkQueue.send.lease.milliseconds
         guard try await self.hasJobsToEnd(lease: lease) else { return 0 }
         return try await self.write { context in
-            let expired = try context.database.all(
+            let expired: [Int64] = try context.database.values(
                 "SELECT sequence FROM job WHERE \(Self.mayExpire) AND ends <= ? ORDER BY ends LIMIT ?",
                 [context.now, limit]
-            ) { $0[0] as Int64 }
+            )
             for job in expired { try context.stop(job, cause: .expired) }
-            let overdue = try context.database.all(
+            let overdue: [Int64] = try context.database.values(
                 "SELECT sequence FROM job WHERE stopped <= ? ORDER BY stopped LIMIT ?",
                 [context.now - lease, limit - expired.count]
-            ) { $0[0] as Int64 }
+            )
             for job in overdue { try context.closeOverdue(job) }
             return expired.count + overdue.count
         }
@@ -101,8 +100,10 @@ extension SQLiteStore: JobStore {
     package func cancel(_ id: JobID, app: AppID) async throws -> Job? {
         try await self.write { context in
             guard let row = try context.database.jobRow(id, app: app) else { return nil }
-            if !row.state.isFinal, row.state.stopCause == nil { try context.stop(row.sequence, cause: .cancelled) }
-            return try context.database.jobRow(sequence: row.sequence).map(context.job)
+            if !row.state.isFinal, row.state.stopCause == nil {
+                try context.stop(row.plain.sequence, cause: .cancelled)
+            }
+            return try context.database.jobRow(sequence: row.plain.sequence).map(context.job)
         }
     }
 }
@@ -146,10 +147,9 @@ extension Database {
         var apps: [Int64] = []
         var last: Int64 = -1
         while apps.count < limit,
-            let app = try self.first(
+            let app: Int64 = try self.value(
                 "SELECT app FROM job WHERE \(JobTransition.scheduled) AND app > ? ORDER BY app LIMIT 1",
-                [last],
-                read: { $0[0] as Int64 }
+                [last]
             )
         {
             last = app
@@ -170,7 +170,12 @@ extension Database {
             """,
             [app, wall, limit]
         ) {
-            ScheduledJob(sequence: $0[0], app: $0[1], kind: try JobKind(number: $0[2]), priority: $0[3])
+            ScheduledJob(
+                sequence: $0["sequence"],
+                app: $0["app"],
+                kind: try JobKind(number: $0["kind"]),
+                priority: $0["priority"]
+            )
         }
     }
 }

@@ -24,13 +24,13 @@ extension SQLiteStore {
             )
             var (rows, bytes) = ([JobRow](), 0)
             while bytes < Self.pageBytes, let row = try cursor.next() {
-                bytes += (row[JobRow.work] as String).utf8.count
-                bytes += (row[JobRow.result] as String?)?.utf8.count ?? 0
+                bytes += (row[JobRow.workColumn] as String).utf8.count
+                bytes += (row[JobRow.resultColumn] as String?)?.utf8.count ?? 0
                 rows.append(try JobRow(row))
             }
             let isCut = rows.count > limit || bytes >= Self.pageBytes
             let page = rows.prefix(limit)
-            let next = isCut ? page.last?.sequence : end
+            let next = isCut ? page.last?.plain.sequence : end
             return Page(
                 items: try page.map { try $0.job(in: database, clock: clock) },
                 cursor: next.map { cursors.seal($0, .jobs, of: query.app) }
@@ -49,7 +49,7 @@ extension SQLiteStore {
             guard let job = try database.jobRow(query.job, app: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
             var conditions = "delivery.job = ? AND delivery.id > ?"
-            var arguments: StatementArguments = [job.sequence, after]
+            var arguments: StatementArguments = [job.plain.sequence, after]
             if let outcome = query.outcome {
                 conditions += " AND delivery.class = ?"
                 arguments += [outcome.count.number]

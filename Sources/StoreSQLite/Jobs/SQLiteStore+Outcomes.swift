@@ -20,7 +20,10 @@ extension SQLiteStore: OutcomeSink {
 
     package func users(ofLive rows: [Int64]) async throws -> [UserName?] {
         try await self.read(size: .of(rows: rows.count)) { database in
-            let users = try RawStatement("SELECT user FROM registration WHERE row = ? AND state = 1", in: database)
+            let users = try RawStatement(
+                "SELECT user FROM registration WHERE row = ? AND \(RegistrationRow.isLive)",
+                in: database
+            )
             defer { users.reset() }
             return try rows.reduce(into: []) { found, row in
                 try users.restart(row)
@@ -56,7 +59,10 @@ extension WriteContext {
                 "an outcome of \(outcome.total) devices for an attempt of \(target.batch.size)"
             )
         }
-        if let cause = target.state.stopCause { try self.stop(&outcome, of: target, cause: cause) }
+        if let cause = target.state.stopCause, !outcome.retries.isEmpty {
+            let calls = try self.calls(of: target.job, pns: target.batch.pns, from: target.from, to: target.to)
+            outcome.stop(for: cause, calls: calls)
+        }
         guard try self.fence(outcome, target: target) else { return false }
         try self.markClosed(target.batch, of: target.job)
         try self.insertDeliveries(of: outcome, job: target.job)
@@ -74,7 +80,11 @@ extension WriteContext {
                 ]
             )
         }
-        try self.count(outcome, target: target)
+        try self.count(
+            outcome.counts,
+            of: target.job,
+            in: (target.batch.pns, target.batch.page, target.batch.attempt)
+        )
         if outcome.retries.isEmpty {
             try self.completeIfDone(target.job)
         } else {
@@ -93,10 +103,7 @@ extension WriteContext {
             in: self.database
         )
         defer { statement.reset() }
-        try statement.bind(key.job.bytes, at: 1)
-        for (index, value) in [key.pns.number, key.page, key.attempt].enumerated() {
-            try statement.bind(Int64(value), at: Int32(index + 2))
-        }
+        try statement.bind(key.job.bytes, key.pns.number, key.page, key.attempt)
         guard try statement.step() else { return nil }
         return OutcomeTarget(
             job: statement.integer(0),
@@ -113,26 +120,6 @@ extension WriteContext {
             from: statement.integer(5),
             to: statement.integer(6)
         )
-    }
-
-    /// A job that is being stopped has no next attempt, but for calls of a hub that are under way: they are looked at again.
-    private func stop(_ outcome: inout BatchOutcome, of target: OutcomeTarget, cause: StopCause) throws {
-        guard !outcome.retries.isEmpty else { return }
-        let calls = try self.calls(of: target.job, pns: target.batch.pns, from: target.from, to: target.to)
-        var underWay: [RetryDevice] = []
-        for device in outcome.retries {
-            switch calls[device.row] {
-            case .taken: outcome.accepted += 1
-            case .unknown: outcome.failures.append(DeviceFailure(unknownCall: device.row))
-            case .underWay(let left): underWay.append(RetryDevice(row: device.row, tries: device.tries, wait: left))
-            default:
-                switch cause {
-                case .cancelled: outcome.cancelled += 1
-                case .expired: outcome.expired += 1
-                }
-            }
-        }
-        outcome.retries = underWay
     }
 
     private func fence(_ outcome: BatchOutcome, target: OutcomeTarget) throws -> Bool {
@@ -155,49 +142,39 @@ extension WriteContext {
 
     func insertDeliveries(of outcome: BatchOutcome, job: Int64) throws {
         let pns = outcome.key.pns.number
-        for row in outcome.acceptedRows { try self.insertDelivery(row, .accepted, of: job, pns, at: outcome.at) }
-        for failure in outcome.failures { try self.insert(failure, of: job, pns, at: outcome.at) }
+        if !outcome.acceptedRows.isEmpty {
+            try self.insertDeliveries(outcome.acceptedRows, DeviceResult(.accepted), of: job, pns, at: outcome.at)
+        }
+        try self.insert(outcome.failures, of: job, pns, at: outcome.at)
     }
 
-    /// Lists a device that failed.
-    func insert(_ failure: DeviceFailure, of job: Int64, _ pns: Int, at time: Timestamp) throws {
-        try self.insertDelivery(
-            failure.row,
-            .failed(failure.failure),
-            of: job,
-            pns,
-            status: failure.status,
-            reason: failure.reason,
-            at: time
-        )
+    /// Lists devices that failed, neighbours that failed alike in one statement.
+    func insert(_ failures: [DeviceFailure], of job: Int64, _ pns: Int, at time: Timestamp) throws {
+        var rest = failures[...]
+        while let result = rest.first.map(DeviceResult.init) {
+            let alike = rest.prefix { DeviceResult($0) == result }
+            try self.insertDeliveries(alike.map(\.row), result, of: job, pns, at: time)
+            rest = rest.dropFirst(alike.count)
+        }
     }
 
-    private func insertDelivery(
-        _ row: Int64,
-        _ kind: DeliveryCountClass,
+    private func insertDeliveries(
+        _ rows: [Int64],
+        _ result: DeviceResult,
         of job: Int64,
         _ pns: Int,
-        status: Int = 0,
-        reason: String = "",
         at time: Timestamp
     ) throws {
         try self.database.run(
             """
             INSERT INTO delivery(job, pns, row, class, status, reason, at, reference)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, \(RecipientTable.reference))
+            SELECT ?1, ?2, value, ?3, ?4, ?5, ?6, \(RecipientTable.reference("value")) FROM json_each(?7)
             """,
-            [job, pns, row, kind.number, status, String(reason.prefix(200)), time.milliseconds]
+            [
+                job, pns, result.kind.number, result.status, result.reason, time.milliseconds,
+                "[\(rows.map(String.init).joined(separator: ","))]",
+            ]
         )
-    }
-
-    private func count(_ outcome: BatchOutcome, target: OutcomeTarget) throws {
-        let batch = target.batch
-        var counts: [DeliveryCountClass: Int] = [
-            .targets: batch.attempt == 0 ? outcome.total : 0, .accepted: outcome.accepted, .expired: outcome.expired,
-            .cancelled: outcome.cancelled,
-        ]
-        for failure in outcome.failures { counts[.failed(failure.failure), default: 0] += 1 }
-        try self.count(counts, of: target.job, in: (batch.pns, batch.page, batch.attempt))
     }
 
     private func insertNextAttempt(of outcome: BatchOutcome, target: OutcomeTarget) throws {
@@ -211,9 +188,17 @@ extension WriteContext {
     }
 }
 
-extension DeviceFailure {
-    /// A call of a hub of which nobody knows whether it was taken.
-    init(unknownCall row: Int64) {
-        self.init(row: row, failure: .unknown, status: 0, reason: HubCallStart.unknownReason)
+/// What devices have in common that are listed together.
+private struct DeviceResult: Equatable {
+    let kind: DeliveryCountClass
+    let status: Int
+    let reason: String
+
+    init(_ kind: DeliveryCountClass) { (self.kind, self.status, self.reason) = (kind, 0, "") }
+
+    init(_ failure: DeviceFailure) {
+        self.kind = .failed(failure.failure)
+        self.status = failure.status
+        self.reason = String(failure.reason.prefix(200))
     }
 }

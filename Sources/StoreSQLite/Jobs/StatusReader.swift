@@ -43,7 +43,11 @@ struct StatusReader {
                     job: id,
                     sequence: statement.integer(0),
                     pns: statement.integer(2),
-                    status: try BatchStatus(state: statement.integer(3), ends: statement.integer(4), at: now),
+                    status: BatchStatus(
+                        ofOpen: try Job.State(number: Int(statement.integer(3))),
+                        ends: statement.integer(4),
+                        at: now
+                    ),
                     began: statement.integer(5),
                     waiter: statement.text(6)
                 )
@@ -84,9 +88,9 @@ struct StatusReader {
                 home = rows.integer(0)
             }
             guard self.message == nil || self.message?.number == home else { return LocatedStatus(.closed) }
-            // An expired job is not sent, even before the sweeper has marked it.
+            let state = try Job.State(number: Int(jobs.integer(1)))
             return LocatedStatus(
-                try BatchStatus(state: jobs.integer(1), ends: jobs.integer(2), at: self.now),
+                BatchStatus(ofOpen: state, ends: jobs.integer(2), at: self.now),
                 began: Timestamp(milliseconds: jobs.integer(5)),
                 waiter: jobs.text(6)
             )
@@ -107,13 +111,5 @@ struct StatusReader {
             began: Timestamp(milliseconds: batch.began),
             waiter: batch.waiter
         )
-    }
-}
-
-extension BatchStatus {
-    /// How an open batch of a job stands.
-    fileprivate init(state: Int64, ends: Int64, at now: Int64) throws {
-        let cause = try Job.State(number: Int(state)).stopCause ?? (ends <= now ? .expired : nil)
-        self = cause.map(Self.stopping) ?? .open
     }
 }

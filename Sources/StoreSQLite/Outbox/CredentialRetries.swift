@@ -9,12 +9,11 @@ import StoreKit
 extension WriteContext {
     /// How many devices of a message that is to be taken have each credential but the default one, where that matters.
     func namedDevices(of due: DueMessage, at pns: PushService) throws -> [CredentialName: Int] {
-        let limits = try self.database.rateLimits(app: due.app, pns: pns, now: self.now)
-        guard limits.count > 1 else { return [:] }
+        guard try self.database.rateLimits(app: due.app, pns: pns, now: self.now).areSeveral else { return [:] }
         let batches = try self.database.all(
             "SELECT job, retries FROM batch WHERE message = ? AND open = 1 AND retries IS NOT NULL",
             [due.message.id.number]
-        ) { (job: $0[0] as Int64, devices: try RetryList.decode($0[1])) }
+        ) { (job: $0["job"] as Int64, devices: try RetryList.decode($0["retries"])) }
         var names = CredentialNames(self.database)
         var credentials = DeviceCredentials()
         var count = 0
@@ -42,19 +41,12 @@ extension WriteContext {
     /// Makes a retry due later whose devices have a credential without credit now: those behind it may have another.
     ///
     /// - Returns: Whether it is.
-    func postpone(_ due: DueMessage, _ devices: DeviceCount, at pns: PushService, _ flow: FlowControl) throws -> Bool {
+    func postpone(_ due: DueMessage, _ devices: DeviceCount, at pns: PushService) throws -> Bool {
         let limits = try self.database.rateLimits(app: due.app, pns: pns, now: self.now)
-        guard limits.count > 1 else { return false }
-        var wait: Duration?
-        for case (let credential, let limit?) in limits where devices[credential] > 0 {
-            let credit = flow.credit(of: limit, .retry, due.message.priority)
-            guard credit.devices == 0 else { continue }
-            wait = max(wait ?? .milliseconds(1), credit.wait ?? .zero)
-        }
-        guard let wait else { return false }
+        guard let wait = limits.wait(ofRetry: devices, due.message.priority) else { return false }
         try self.database.run(
             "UPDATE message SET due = ? WHERE id = ? AND epoch = ? AND due <= ?",
-            [self.now + max(1, wait.milliseconds), due.message.id.number, due.message.epoch, self.now]
+            [self.now + wait.milliseconds, due.message.id.number, due.message.epoch, self.now]
         )
         return true
     }

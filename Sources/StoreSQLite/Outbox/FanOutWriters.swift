@@ -25,13 +25,13 @@ struct GroupStepWriter {
         var devices = 0
     }
 
-    init(context: WriteContext, claim: FanOutClaim, step: GroupStep, flow: FlowControl) throws {
+    init(context: WriteContext, claim: FanOutClaim, step: GroupStep, window: InFlightWindow) throws {
         self.context = context
         self.claim = claim
         self.step = step
         self.deliveries = Array(repeating: nil, count: step.messages)
         self.app = try context.database.ensureNumber(of: claim.message.app)
-        self.window = JobWindow(flow: flow, now: context.now, app: self.app, priority: claim.message.priority)
+        self.window = JobWindow(window)
         self.fanOut = try PreparedTransition(.fanOut, context)
         self.findNoTarget = try PreparedTransition(.findNoTarget, context)
         self.batch = try RawStatement(BatchTable.insert, in: context.database)
@@ -66,11 +66,7 @@ struct GroupStepWriter {
     }
 
     private func writeNoTarget(_ job: Int64) throws -> Bool {
-        let statement = self.findNoTarget.statement
-        try statement.bind(job, at: 1)
-        try statement.bind(self.claim.message.id.number, at: 2)
-        try statement.bind(self.context.wall.milliseconds, at: 3)
-        return try self.findNoTarget.make()
+        try self.findNoTarget.make(job, self.claim.message.id.number, self.context.wall.milliseconds)
     }
 
     /// Gives a send a message of its own, in which each service has a cursor.
@@ -87,7 +83,10 @@ struct GroupStepWriter {
         }
         for cursor in try database.newCursors(for: request, job: job) { try self.context.insert(cursor, of: job) }
         let priority = self.claim.message.priority
-        let state = try self.window.begin(in: .send, database)
+        let (now, app) = (self.context.now, self.app)
+        let state = try self.window.begin(in: .send) { queue, most in
+            try database.jobLoad(of: app, in: queue, priority, now: now, most: most)
+        }
         let id = try self.context.insertMessage(
             queue: .send,
             app: self.app,
@@ -113,15 +112,16 @@ struct GroupStepWriter {
         // A single batch needs no row of its own.
         let only = batches.count == 1 ? batches.first : nil
         let message = try only.map { try self.delivery(for: $0, of: job).id }
-        let statement = self.fanOut.statement
-        try statement.bind(job, at: 1)
-        try statement.bind(self.claim.message.id.number, at: 2)
-        try statement.bind(self.context.wall.milliseconds, at: 3)
-        try statement.bind(only.map { Int64($0.pns.number) }, at: 4)
-        try statement.bind(only.map { _ in through }, at: 5)
-        try statement.bind(only.map { Int64($0.size) }, at: 6)
-        try statement.bind(message, at: 7)
-        guard try self.fanOut.make() else { return false }
+        let isWritten = try self.fanOut.make(
+            job,
+            self.claim.message.id.number,
+            self.context.wall.milliseconds,
+            only?.pns.number,
+            only == nil ? nil : through,
+            only?.size,
+            message
+        )
+        guard isWritten else { return false }
         for batch in batches { try self.put(batch, of: job, through: through, isInline: only != nil) }
         return true
     }
@@ -190,11 +190,8 @@ extension WriteContext {
         let job = step.sequence
         let isLast = step.cursors.allSatisfy(\.isDone)
         let page = try PreparedTransition(.page, self)
-        try page.statement.bind(job, at: 1)
-        try page.statement.bind(claim.message.id.number, at: 2)
-        try page.statement.bind(self.wall.milliseconds, at: 3)
-        try page.statement.bind(isLast ? 1 : 0, at: 4)
-        guard try page.make() else { return nil }
+        let (message, wall) = (claim.message.id.number, self.wall.milliseconds)
+        guard try page.make(job, message, wall, isLast ? 1 : 0) else { return nil }
         let app = try self.database.ensureNumber(of: claim.message.app)
         let devices = step.batches.reduce(into: DeviceCount()) { $0.add($1.size, $1.named) }
         let priority = claim.message.priority

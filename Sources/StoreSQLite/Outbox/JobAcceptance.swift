@@ -6,202 +6,131 @@ import StoreKit
 import StoreSQL
 
 extension WriteContext {
-    /// Accepts jobs of one app, those of one priority next to each other.
+    /// Accepts jobs of one app, as ``JobAdmission`` decides.
     func accept(
         _ listed: [ListedJob],
         works: [StoredWork],
         joining message: MessageID?,
         backlog: Int?,
-        flow: FlowControl
+        window: InFlightWindow
     ) throws -> AcceptedJobs {
-        let jobs = listed.map(\.job)
-        guard let app = jobs.first?.app else { return AcceptedJobs() }
-        guard jobs.count <= OutboxMessage.maximumMembers, jobs.allSatisfy({ $0.app == app }) else {
+        guard let app = listed.first?.job.app else { return AcceptedJobs() }
+        guard listed.count <= OutboxMessage.maximumMembers, listed.allSatisfy({ $0.job.app == app }) else {
             throw StoreError(.corrupt, "jobs that cannot be accepted together")
         }
-        var group = try JobGroup(context: self, app: app, backlog: backlog, count: jobs.count, joining: message)
+        let number = try self.database.ensureNumber(of: app)
+        var admission = JobAdmission(
+            count: listed.count,
+            wall: self.wall,
+            window: window,
+            joining: try message.flatMap { try self.joinable($0, app: number) }
+        )
+        if let backlog {
+            let counts = try self.backlog()
+            admission.limit(to: backlog, unfinished: counts.unfinished, scheduled: counts.scheduled)
+        }
         for priority in Priority.allCases {
-            var window = JobWindow(flow: flow, now: self.now, app: group.number, priority: priority)
-            for (index, job) in jobs.enumerated() where job.priority == priority {
-                try group.take(index, job, listed[index].recipients, work: works[index], within: &window)
-            }
-            try group.end(priority)
-        }
-        return group.result
-    }
-}
-
-/// Accepts the jobs of a group one after the other, and inserts many in one statement.
-private struct JobGroup {
-    private let context: WriteContext
-    private let app: AppID
-    let number: Int64
-    private let inserter: JobInserter
-    /// How many more may be accepted that start now, and that start later.
-    private var capacity = (now: Int.max, later: Int.max)
-    private var next: [(index: Int, row: JobInserter.NewRow)] = []
-    /// The most jobs that are accepted.
-    private let count: Int
-    /// A message that small sends may join.
-    private let joining: MessageID?
-    /// The message that small sends of the present priority share.
-    private var shared: SharedMessage?
-    /// New messages for which the app's window has no room.
-    private var deferred: Set<Int64> = []
-    private(set) var result = AcceptedJobs()
-
-    private struct SharedMessage {
-        let id: Int64
-        /// Whether it was there before.
-        var isJoined = false
-        var members = 0
-        var jobs: ClosedRange<Int64>?
-
-        mutating func add(_ job: Int64) {
-            self.members += 1
-            self.jobs = (self.jobs?.lowerBound ?? job)...job
-        }
-    }
-
-    init(context: WriteContext, app: AppID, backlog: Int?, count: Int, joining: MessageID?) throws {
-        self.context = context
-        (self.count, self.joining) = (count, joining)
-        self.app = app
-        self.number = try context.database.ensureNumber(of: app)
-        self.inserter = JobInserter(context: context, app: self.number)
-        self.result.answers = Array(repeating: .backlogFull, count: count)
-        guard let backlog else { return }
-        let counts = try context.backlog()
-        self.capacity = (max(0, backlog - counts.unfinished), max(0, backlog - counts.scheduled))
-    }
-
-    mutating func take(
-        _ index: Int,
-        _ job: NewJob,
-        _ recipients: [Recipient],
-        work: StoredWork,
-        within window: inout JobWindow
-    ) throws {
-        if let key = job.idempotency {
-            // The first request with that key may be among those that are not written yet.
-            if self.next.contains(where: { $0.row.job.idempotency?.isSame(as: key) == true }) { try self.insert() }
-            if let earlier = try self.earlierAnswer(key) {
-                self.result.answers[index] = earlier
-                return
+            for (index, job) in listed.map(\.job).enumerated() where job.priority == priority {
+                try admission.decide(
+                    on: job,
+                    at: index,
+                    earlier: job.idempotency.flatMap { try self.earlier(with: $0, app: number) },
+                    underWay: self.removalUnderWay(askedBy: job, app: number)
+                ) { queue, most in
+                    try self.database.jobLoad(of: number, in: queue, priority, now: self.now, most: most)
+                }
             }
         }
-        if case .register(.removeUser(let user?, _)) = job.work,
-            let underWay = try self.context.removal(of: user, app: self.number)
-        {
-            self.result.answers[index] = .repeated(underWay)
-            return
+        return try self.write(admission, listed, works: works, app: (app, number))
+    }
+
+    private func write(
+        _ admission: JobAdmission,
+        _ listed: [ListedJob],
+        works: [StoredWork],
+        app: (id: AppID, number: Int64)
+    ) throws -> AcceptedJobs {
+        let answers = listed.indices.map { admission.refusals[$0] ?? .backlogFull }
+        guard !admission.jobs.isEmpty else { return AcceptedJobs(answers: answers) }
+        // Inside the write transaction the numbers are consecutive: with a second writer a group takes a block of them.
+        let last: Int64? = try self.database.value("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
+        let first = (last ?? 0) + 1
+        var accepted = AcceptedJobs(answers: answers)
+        let messages = try admission.messages.map { message in
+            let id = try self.put(message, from: first, app: app.number)
+            if message.joined == nil {
+                let new = OutboxMessage(
+                    id: MessageID(number: id),
+                    app: app.id,
+                    queue: message.queue,
+                    priority: message.priority
+                )
+                if message.state == .deferred { accepted.deferred.append(new) } else { accepted.messages.append(new) }
+            }
+            return id
         }
-        // Jobs scheduled for later do not use up the backlog of present ones.
-        let isScheduled = job.startsLater(than: self.context.wall)
-        guard (isScheduled ? self.capacity.later : self.capacity.now) > 0 else { return }
-        if isScheduled { self.capacity.later -= 1 } else { self.capacity.now -= 1 }
-        if let notification = job.notification {
-            try self.context.perform(RichTable.keep(notification, app: "\(self.number)", at: self.context.wall))
-        }
-        let message = isScheduled ? nil : try self.message(for: job, within: &window)
-        let state: Job.State = isScheduled ? .scheduled : .queued
-        let row = JobInserter.NewRow(job: job, recipients: recipients, work: work, state: state, message: message)
-        self.next.append((index, row))
-        if self.next.count == JobInserter.most { try self.insert() }
-    }
-
-    /// Writes the remaining jobs of a priority, and ends its shared message.
-    mutating func end(_ priority: Priority) throws {
-        try self.insert()
-        guard let shared = self.shared, let jobs = shared.jobs else { return }
-        try self.setMembers(of: shared.id, count: shared.members, jobs: jobs)
-        self.shared = nil
-        if !shared.isJoined { self.add(shared.id, in: .send, priority) }
-    }
-
-    /// Adds a new message to the result.
-    private mutating func add(_ id: Int64, in queue: WorkQueue, _ priority: Priority) {
-        let message = OutboxMessage(id: MessageID(number: id), app: self.app, queue: queue, priority: priority)
-        if self.deferred.contains(id) {
-            self.result.deferred.append(message)
-        } else {
-            self.result.messages.append(message)
-        }
-    }
-
-    /// The message of a job that starts now: one that it shares, where it is a send to one tag.
-    private mutating func message(for job: NewJob, within window: inout JobWindow) throws -> Int64 {
-        if job.work.isSmall {
-            if self.shared == nil { self.shared = try self.messageToJoin(job.priority) }
-            if let shared = self.shared { return shared.id }
-        }
-        let queue: WorkQueue = job.work.kind == .register ? .register : .send
-        let state = try window.begin(in: queue, self.context.database)
-        let id = try self.context.insertMessage(
-            queue: queue,
-            app: self.number,
-            priority: job.priority.rank,
-            state: state,
-            due: self.context.now,
-            members: 1
-        )
-        if state == .deferred { self.deferred.insert(id) }
-        if job.work.isSmall { self.shared = SharedMessage(id: id) }
-        return id
-    }
-
-    /// The message that sends of a priority may join, as it is.
-    private func messageToJoin(_ priority: Priority) throws -> SharedMessage? {
-        guard let joining else { return nil }
-        return try self.context.database.first(
-            """
-            SELECT id, open, first, last FROM message
-            WHERE id = ? AND app = ? AND priority = ? AND queue = ? AND state <> ? AND epoch = 0 AND open + ? <= ?
-            """,
-            [
-                joining.number, self.number, priority.rank, WorkQueue.send.number, MessageState.published.rawValue,
-                self.count,
-                OutboxMessage.maximumMembers,
-            ]
-        ) { SharedMessage(id: $0[0], isJoined: true, members: $0[1], jobs: $0[2]...($0[3] as Int64)) }
-    }
-
-    private mutating func insert() throws {
-        guard !self.next.isEmpty else { return }
-        let first = try self.inserter.insert(self.next.map(\.row))
-        for (offset, (index, row)) in self.next.enumerated() {
-            let sequence = first + Int64(offset)
-            self.result.answers[index] = .accepted(
-                row.job.job(sequence: sequence, accepted: self.context.wall, state: row.state)
+        let rows = admission.jobs.map { admitted in
+            JobInserter.NewRow(
+                listed: listed[admitted.index],
+                work: works[admitted.index],
+                state: admitted.state,
+                message: admitted.message.map { messages[$0] }
             )
-            guard let message = row.message else { continue }
-            if self.shared?.id == message {
-                self.shared?.add(sequence)
-            } else {
-                try self.setMembers(of: message, count: 1, jobs: sequence...sequence)
-                self.add(message, in: row.job.work.kind == .register ? .register : .send, row.job.priority)
-            }
         }
-        self.next = []
+        try JobInserter(context: self, app: app.number).insert(rows, from: first)
+        for (sequence, admitted) in zip(first..., admission.jobs) {
+            accepted.answers[admitted.index] = .accepted(
+                admitted.job.job(sequence: sequence, accepted: self.wall, state: admitted.state)
+            )
+        }
+        return accepted
     }
 
-    private func setMembers(of message: Int64, count: Int, jobs: ClosedRange<Int64>) throws {
-        let set = try RawStatement(
-            "UPDATE message SET open = ?2, first = ?3, last = ?4 WHERE id = ?1",
-            in: self.context.database
-        )
-        try set.run(message, [count, Int(jobs.lowerBound), Int(jobs.upperBound)])
+    /// Writes a message of new jobs, the first of which has that sequence; returns its number.
+    private func put(_ message: JobAdmission.Message, from first: Int64, app: Int64) throws -> Int64 {
+        let jobs = (first + Int64(message.members.lowerBound))...(first + Int64(message.members.upperBound))
+        guard let joined = message.joined else {
+            return try self.insertMessage(
+                queue: message.queue,
+                app: app,
+                priority: message.priority.rank,
+                state: message.state,
+                due: self.now,
+                members: message.count,
+                jobs: jobs
+            )
+        }
+        // It was looked at in this transaction. A second writer does this first, WHERE it is neither published nor claimed, for else
+        // members would be lost from the count; and whoever takes the message away asks for as many as were read.
+        let join = try RawStatement("UPDATE message SET open = open + ?2, last = ?3 WHERE id = ?1", in: self.database)
+        try join.run(joined, [message.count, Int(jobs.upperBound)])
+        return joined
     }
 
-    private func earlierAnswer(_ key: NewJob.Idempotency) throws -> JobAcceptance? {
-        let kept = try self.context.database.first(
+    /// A send message of the app that is neither published nor claimed.
+    private func joinable(_ message: MessageID, app: Int64) throws -> JobAdmission.Joinable? {
+        try self.database.first(
+            """
+            SELECT id, priority, open FROM message
+            WHERE id = ? AND app = ? AND queue = ? AND state <> \(MessageState.published.rawValue) AND epoch = 0
+            """,
+            [message.number, app, WorkQueue.send.number]
+        ) { .init(id: $0["id"], priority: try Priority(number: $0["priority"]), members: $0["open"]) }
+    }
+
+    private func earlier(with key: NewJob.Idempotency, app: Int64) throws -> JobAdmission.Earlier? {
+        try self.database.first(
             """
             SELECT idempotency.hash, job.id FROM idempotency JOIN job ON job.sequence = idempotency.job
             WHERE idempotency.app = ? AND idempotency.caller = ? AND idempotency.route = ? AND idempotency.key = ?
             """,
-            [self.number, key.caller, key.route, key.key]
-        ) { (hash: $0[0] as Data, id: try JobID(blob: $0[1])) }
-        return kept.map { $0.hash.elementsEqual(key.hash) ? .repeated($0.id) : .keyReused }
+            [app, key.caller, key.route, key.key]
+        ) { .init(hash: Array($0["hash"] as Data), job: try JobID(blob: $0["id"])) }
+    }
+
+    private func removalUnderWay(askedBy job: NewJob, app: Int64) throws -> JobID? {
+        guard case .register(.removeUser(let user?, _)) = job.work else { return nil }
+        return try self.removal(of: user, app: app)
     }
 }
 
@@ -209,28 +138,29 @@ private struct JobGroup {
 private struct JobInserter {
     /// A job as it is to be inserted.
     struct NewRow {
-        let job: NewJob
-        let recipients: [Recipient]
+        let listed: ListedJob
+        /// As it is stored.
         let work: StoredWork
         let state: Job.State
         /// nil where it starts later.
         let message: Int64?
+
+        var job: NewJob { self.listed.job }
     }
 
-    /// The most jobs in one statement.
-    static let most = 16
     /// So many are inserted at a time, as many as are left: statements that stay prepared.
-    private static let statements = [Self.most, 8, 4, 2, 1].map { (rows: $0, sql: Self.statement(rows: $0)) }
+    private static let statements = [16, 8, 4, 2, 1].map { (rows: $0, sql: Self.statement(rows: $0)) }
 
     let context: WriteContext
     let app: Int64
 
-    /// Inserts jobs in their order.
+    /// Inserts jobs in their order, and what belongs to them.
     ///
-    /// - Parameter rows: At most ``most``, and at least one.
-    /// - Returns: The sequence of the first; the others follow it.
-    /// - Throws: SQLite's error.
-    func insert(_ rows: [NewRow]) throws -> Int64 {
+    /// - Parameters:
+    ///   - rows: The jobs.
+    ///   - first: The sequence of the first; the others follow it.
+    /// - Throws: ``StoreError`` where they got others; SQLite's error.
+    func insert(_ rows: [NewRow], from first: Int64) throws {
         var rest = rows[...]
         for step in Self.statements {
             while rest.count >= step.rows {
@@ -238,20 +168,21 @@ private struct JobInserter {
                 rest = rest.dropFirst(step.rows)
             }
         }
-        // Inside the write transaction the numbers are consecutive.
-        let first = self.context.database.lastInsertedRowID - Int64(rows.count - 1)
-        for (offset, row) in rows.enumerated() {
-            let isScheduled = row.state == .scheduled
-            self.context.countBacklog(unfinished: isScheduled ? 0 : 1, scheduled: isScheduled ? 1 : 0)
-            let sequence = first + Int64(offset)
+        guard self.context.database.lastInsertedRowID == first + Int64(rows.count - 1) else {
+            throw StoreError(.corrupt, "jobs have other sequences than those that were next")
+        }
+        for (sequence, row) in zip(first..., rows) {
+            self.context.count(BacklogChange(from: nil, to: row.state))
+            if let notification = row.job.notification {
+                try self.context.perform(RichTable.keep(notification, app: "\(self.app)", at: self.context.wall))
+            }
             if let tags = row.work.audience { try self.context.database.insertAudience(tags, of: sequence) }
-            try self.context.insert(row.recipients, of: sequence, app: self.app)
+            try self.context.insert(row.listed.recipients, of: sequence, app: self.app)
             if let key = row.job.idempotency { try self.insert(key, of: sequence) }
             if case .register(.removeUser(let user?, let withAccount)) = row.job.work {
                 try self.context.beginRemoval(of: user, withAccount: withAccount, app: self.app, job: sequence)
             }
         }
-        return first
     }
 
     private static func statement(rows: Int) -> String {
@@ -263,32 +194,17 @@ private struct JobInserter {
     }
 
     private func insert(_ rows: ArraySlice<NewRow>, by statement: RawStatement) throws {
-        var place: Int32 = 0
-        func next() -> Int32 {
-            place += 1
-            return place
-        }
-        for row in rows {
+        let (now, wall) = (self.context.now, self.context.wall.milliseconds)
+        let values = rows.flatMap { row -> [(any RawValue)?] in
             let job = row.job
-            try statement.bind(job.id.bytes, at: next())
-            try statement.bind(self.app, at: next())
-            try statement.bind(job.user?.key.text, at: next())
-            try statement.bind(job.user?.shown, at: next())
-            try statement.bind(job.key, at: next())
-            try statement.bind(Int64(job.work.kind.number), at: next())
-            try statement.bind(Int64(job.priority.rank), at: next())
-            try statement.bind(Int64(job.work.platformBits), at: next())
-            try statement.bind(Int64(row.state.number), at: next())
-            try statement.bind(row.work.text, at: next())
-            try statement.bind(row.message, at: next())
-            try statement.bind(job.expires(accepted: self.context.wall).milliseconds, at: next())
-            try statement.bind(job.waiter, at: next())
-            try statement.bind(self.context.wall.milliseconds, at: next())
-            try statement.bind(job.startsAt?.milliseconds, at: next())
-            let ends = self.context.now + job.lifetime.milliseconds
-            try statement.bind(row.state == .scheduled ? nil : ends, at: next())
-            try statement.bind(job.label?.text, at: next())
+            return [
+                job.id.bytes, self.app, job.user?.key.text, job.user?.shown, job.key, job.work.kind.number,
+                job.priority.rank, job.work.platformBits, row.state.number, row.work.text, row.message,
+                job.expires(accepted: self.context.wall).milliseconds, job.waiter, wall, job.startsAt?.milliseconds,
+                row.state == .scheduled ? nil : now + job.lifetime.milliseconds, job.label?.text,
+            ]
         }
+        try statement.bind(values)
         // Sixteen large ones are some megabytes.
         defer { statement.clear() }
         try statement.run()
@@ -299,25 +215,13 @@ private struct JobInserter {
             "INSERT INTO idempotency(app, caller, route, key, hash, job, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
             in: self.context.database
         )
-        try statement.bind(self.app, at: 1)
-        try statement.bind(key.caller, at: 2)
-        try statement.bind(key.route, at: 3)
-        try statement.bind(key.key, at: 4)
-        try statement.bind(key.hash, at: 5)
-        try statement.bind(job, at: 6)
-        try statement.bind(self.context.wall.milliseconds, at: 7)
+        let created = self.context.wall.milliseconds
+        try statement.bind(self.app, key.caller, key.route, key.key, key.hash, job, created)
         try statement.run()
     }
 }
 
 extension Job.Work {
-    /// Whether it is a send that can be fanned out in one step, together with others: to the devices of one tag, or to a few.
-    fileprivate var isSmall: Bool {
-        guard case .send(let send) = self else { return false }
-        if let count = send.audience.listed { return count <= SmallSend.maximumDevices }
-        return send.audience.onlyTag != nil && send.content.kind == .native
-    }
-
     /// The services that the work names, as bits; 0 = it names none.
     fileprivate var platformBits: Int {
         switch self {
@@ -326,17 +230,5 @@ extension Job.Work {
         case .register(.install(let installation)): installation.parts.reduce(0) { $0 | $1.upsert.pns.bit }
         case .register(.issue), .register(.patch), .register(.delete), .register(.removeUser), .register(.channel): 0
         }
-    }
-}
-
-extension NewJob {
-    fileprivate func startsLater(than now: Timestamp) -> Bool { self.startsAt.map { $0 > now } ?? false }
-}
-
-extension NewJob.Idempotency {
-    /// Whether both are for one request, be it the same or not.
-    fileprivate func isSame(as other: Self) -> Bool {
-        ExactText(self.key) == ExactText(other.key) && ExactText(self.caller) == ExactText(other.caller)
-            && self.route == other.route
     }
 }

@@ -43,78 +43,17 @@ enum OutboxTable {
         """
 }
 
-extension WaitReason {
-    /// The column `reason`, or `retry_reason`.
-    var storedText: String { String(self.text.prefix(200)) }
-
-    /// Reads the two columns.
-    init?(text: String?, cause: String?) {
-        guard let text else { return nil }
-        self.init(text, cause: cause.flatMap(BreakerCause.init(rawValue:)))
-    }
-}
-
-/// Where a message stands: the column `state`.
-enum MessageState: Int {
-    /// Not at the broker yet: what its own process is about to publish, and retries.
-    case ready = 0
-    /// At the broker, or about to be.
-    case published = 1
-    /// Deferred by a worker, or because there is no room for it: the sweeper publishes it.
-    case deferred = 2
-}
-
-extension WorkQueue {
-    /// Delivery queues have higher numbers than this.
-    static let firstDelivery = 10
-
-    /// The column `queue`.
-    var number: Int {
-        switch self {
-        case .register: 1
-        case .send: 2
-        case .deliver(let pns): Self.firstDelivery + pns.number
-        }
-    }
-
-    init(number: Int) throws(StoreError) {
-        switch number {
-        case 1: self = .register
-        case 2: self = .send
-        default: self = .deliver(try PushService(stored: number - Self.firstDelivery))
-        }
-    }
-}
-
-/// The value of the column `blocked_on`.
-struct BlockedOn {
-    /// It has begun at a service that it waits for.
-    private static let isContinuedBit = 1
-
-    let bits: Int
-
-    init(bits: Int) { self.bits = bits }
-
-    init(_ deferral: Deferral) {
-        let isContinued = deferral.isContinued && !deferral.blockedOn.isEmpty
-        self.bits = deferral.blockedOn.reduce(isContinued ? Self.isContinuedBit : 0) { $0 | $1.bit }
-    }
-
-    var isContinued: Bool { self.bits & Self.isContinuedBit != 0 }
-    var services: [PushService] { PushService.allCases.filter { self.bits & $0.bit != 0 } }
-}
-
 extension Database {
-    /// The columns of ``OutboxMessage``, in the order in which ``outboxMessage(_:)`` reads them.
-    static let outboxColumns = "message.id, app.name, message.queue, message.priority, message.epoch"
+    /// The columns of ``OutboxMessage``.
+    static let outboxColumns = "message.id, app.name AS app, message.queue, message.priority, message.epoch"
 
     static func outboxMessage(_ row: Row) throws -> OutboxMessage {
         OutboxMessage(
-            id: MessageID(number: row[0]),
-            app: try AppID(stored: row[1]),
-            queue: try WorkQueue(number: row[2]),
-            priority: try Priority(number: row[3]),
-            epoch: row[4]
+            id: MessageID(number: row["id"]),
+            app: try AppID(stored: row["app"]),
+            queue: try WorkQueue(number: row["queue"]),
+            priority: try Priority(number: row["priority"]),
+            epoch: row["epoch"]
         )
     }
 
@@ -128,7 +67,9 @@ extension Database {
 
     /// Between which jobs a message's members are.
     func jobRange(of message: Int64) throws -> ClosedRange<Int64>? {
-        try self.first("SELECT first, last FROM message WHERE id = ?", [message]) { $0[0]...max($0[0], $0[1]) }
+        try self.first("SELECT first, last FROM message WHERE id = ?", [message]) {
+            $0["first"]...max($0["first"], $0["last"])
+        }
     }
 }
 
@@ -164,9 +105,8 @@ extension WriteContext {
 
     /// How many members of a message are open at this point of the transaction; nil when it is gone.
     func openMembers(of message: Int64) throws -> Int? {
-        try self.database.first("SELECT open FROM message WHERE id = ?", [message]) { $0[0] as Int }
-            .map { $0 - self.unwrittenLeaves(of: message) }
-            .flatMap { $0 > 0 ? $0 : nil }
+        let open: Int? = try self.database.value("SELECT open FROM message WHERE id = ?", [message])
+        return open.map { $0 - self.unwrittenLeaves(of: message) }.flatMap { $0 > 0 ? $0 : nil }
     }
 
     /// Gives every open member of a message its own message; they inherit the redeliveries.
@@ -176,8 +116,9 @@ extension WriteContext {
             [message]
         ) {
             (
-                queue: try WorkQueue(number: $0[0]), app: $0[1] as Int64, priority: $0[2] as Int,
-                jobs: ($0[3] as Int64)...max($0[3] as Int64, $0[4] as Int64), redeliveries: $0[5] as Int
+                queue: try WorkQueue(number: $0["queue"]), app: $0["app"] as Int64, priority: $0["priority"] as Int,
+                jobs: ($0["first"] as Int64)...max($0["first"] as Int64, $0["last"] as Int64),
+                redeliveries: $0["redeliveries"] as Int
             )
         }
         guard let row else { return }
@@ -197,10 +138,10 @@ extension WriteContext {
             )
         }
         guard case .deliver = row.queue else {
-            let jobs = try self.database.all(
+            let jobs: [Int64] = try self.database.values(
                 "SELECT sequence FROM job WHERE sequence BETWEEN ? AND ? AND message = ?",
                 [row.jobs.lowerBound, row.jobs.upperBound, message]
-            ) { $0[0] as Int64 }
+            )
             for job in jobs {
                 let own = try insertOwn(size: 0, jobs: job...job)
                 try self.database.run("UPDATE job SET message = ? WHERE sequence = ?", [own, job])
@@ -209,14 +150,14 @@ extension WriteContext {
         }
         try self.materializeBatches(of: message, jobs: row.jobs)
         let batches = try self.database.all(
-            "SELECT job, pns, page, attempt, size FROM batch WHERE message = ? AND open = 1",
+            "SELECT batch.job, \(OpenPage.columns) FROM batch WHERE message = ? AND open = 1",
             [message]
-        ) { (job: $0[0] as Int64, key: [$0[1], $0[2], $0[3]] as [Int], size: $0[4] as Int) }
-        for batch in batches {
-            let own = try insertOwn(size: batch.size, jobs: batch.job...batch.job)
+        ) { (job: $0["job"] as Int64, batch: OpenPage($0)) }
+        for (job, batch) in batches {
+            let own = try insertOwn(size: batch.size, jobs: job...job)
             try self.database.run(
                 "UPDATE batch SET message = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
-                [own, batch.job, batch.key[0], batch.key[1], batch.key[2]]
+                [own, job, batch.pns, batch.page, batch.attempt]
             )
         }
     }

@@ -25,7 +25,7 @@ enum RecipientTable {
 
     /// Registrations are read where they stand: one that has left its service, or is not live, is no target.
     private static let devices = """
-        recipient AS t LEFT JOIN registration AS r ON t.handle IS NULL AND r.row = t.number AND r.pns = t.pns AND r.state = 1
+        recipient AS t LEFT JOIN registration AS r ON t.handle IS NULL AND r.row = t.number AND r.pns = t.pns AND r.\(RegistrationRow.isLive)
         """
     private static let isThere = "(t.handle IS NOT NULL OR r.row IS NOT NULL)"
 
@@ -49,10 +49,12 @@ enum RecipientTable {
 
     /// A live registration by its id; one for a template is no device.
     static let registration =
-        "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND state = 1 AND \(RegistrationSlot.isNative)"
+        "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND \(RegistrationRow.isLive) AND \(RegistrationSlot.isNative)"
 
     /// The sender's name of a device, for its row in `delivery`.
-    static let reference = "(SELECT reference FROM recipient WHERE job = ?1 AND pns = ?2 AND number = ?3)"
+    static func reference(_ number: String) -> String {
+        "(SELECT reference FROM recipient WHERE job = ?1 AND pns = ?2 AND number = \(number))"
+    }
 
     /// Where a list ends at a service.
     static let last = "SELECT coalesce(max(number), 0) FROM recipient WHERE job = ? AND pns = ?"
@@ -146,8 +148,7 @@ extension SQLiteStore {
                 defer { statement.reset() }
                 return try some.compactMap { id in
                     statement.reset()
-                    try statement.bind(app, at: 1)
-                    try statement.bind(id.text, at: 2)
+                    try statement.bind(app, id.text)
                     guard try statement.step() else { return nil }
                     return Recipient(
                         row: statement.integer(0),
@@ -166,7 +167,7 @@ extension SQLiteStore {
         let (over, next) = try await self.read { database in
             var (over, last) = ([Int64](), cursor)
             for _ in 0..<min(limit, 500) {
-                guard let job = try database.first(RecipientTable.next, [last], read: { $0[0] as Int64 }) else {
+                guard let job: Int64 = try database.value(RecipientTable.next, [last]) else {
                     return (over, nil as Int64?)
                 }
                 last = job
@@ -194,13 +195,9 @@ extension WriteContext {
         let statement = try RawStatement(RecipientTable.insert, in: self.database)
         defer { statement.clear() }
         for recipient in recipients {
-            try statement.bind(job, at: 1)
-            try statement.bind(Int64(recipient.pns.number), at: 2)
-            try statement.bind(recipient.number, at: 3)
-            try statement.bind(recipient.handle?.text, at: 4)
-            try statement.bind(recipient.reference, at: 5)
             let credential = try self.database.ensureNumber(of: recipient.credential, recipient.pns, app: app)
-            try statement.bind(credential, at: 6)
+            let (handle, reference) = (recipient.handle?.text, recipient.reference)
+            try statement.bind(job, recipient.pns.number, recipient.number, handle, reference, credential)
             try statement.run()
         }
     }

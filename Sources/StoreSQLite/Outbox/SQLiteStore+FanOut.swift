@@ -7,31 +7,29 @@ import StoreKit
 
 extension SQLiteStore: FanOutStore {
     package func peek(_ message: MessageID) async throws -> FanOutClaim? {
-        let flow = self.flowControl
+        let (flow, clock) = (self.flowControl, self.clock)
         return try await self.read(size: .short) { database in
-            let claims = try database.first(
+            let claims: Int? = try database.value(
                 "SELECT claims FROM message WHERE id = ? AND queue = ?",
                 [message.number, WorkQueue.send.number]
-            ) { $0[0] as Int }
+            )
             guard let claims, let row = try database.outboxMessage(message.number) else { return nil }
             var claim = FanOutClaim(message: row, claims: claims, isClaimed: false)
-            claim.work = try database.work(of: claim, flow: flow)
+            claim.work = try database.work(of: claim, flow: flow, clock: clock)
             return claim.work == nil ? nil : claim
         }
     }
 
     package func claim(_ message: MessageID) async throws -> FanOutClaim? {
         let claim = try await self.write { context -> FanOutClaim? in
-            let claims = try context.database.first(
+            let claims: Int? = try context.database.value(
                 """
-                UPDATE message SET epoch = epoch + \(OutboxMessage.claimStep), claims = claims + 1, state = ?, due = ?, blocked_on = 0
+                UPDATE message SET epoch = epoch + \(OutboxMessage.claimStep), claims = claims + 1,
+                    state = \(MessageState.published.rawValue), due = ?, blocked_on = 0
                 WHERE id = ? AND queue = ? RETURNING claims
                 """,
-                [
-                    MessageState.published.rawValue, context.now + WorkQueue.send.lease.milliseconds, message.number,
-                    WorkQueue.send.number,
-                ]
-            ) { $0[0] as Int }
+                [context.now + WorkQueue.send.lease.milliseconds, message.number, WorkQueue.send.number]
+            )
             guard let claims, let row = try context.database.outboxMessage(message.number) else { return nil }
             return FanOutClaim(message: row, claims: claims, isClaimed: true)
         }
@@ -45,18 +43,18 @@ extension SQLiteStore: FanOutStore {
     }
 
     package func work(of claim: FanOutClaim) async throws -> FanOutWork? {
-        let flow = self.flowControl
-        return try await self.read { try $0.work(of: claim, flow: flow) }
+        let (flow, clock) = (self.flowControl, self.clock)
+        return try await self.read { try $0.work(of: claim, flow: flow, clock: clock) }
     }
 
     package func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult {
-        let flow = self.flowControl
+        let window = self.configuration.window
         do {
             switch step {
             case .group(let group):
                 return try await self.write(.of(rows: group.sends.count)) { context in
                     guard try context.renew(claim) else { return .lost }
-                    var writer = try GroupStepWriter(context: context, claim: claim, step: group, flow: flow)
+                    var writer = try GroupStepWriter(context: context, claim: claim, step: group, window: window)
                     return .written(try writer.write())
                 }
             case .pages(let pages):
@@ -103,13 +101,13 @@ extension WriteContext {
     fileprivate func renew(_ claim: FanOutClaim, hasMoved: Bool = true) throws -> Bool {
         try self.database.change(
             """
-            UPDATE message SET epoch = ?, state = ?, due = ?, claims = CASE ? WHEN 1 THEN 0 ELSE claims END, blocked_on = 0
+            UPDATE message SET epoch = ?, state = \(MessageState.published.rawValue), due = ?, claims = iif(?, 0, claims),
+                blocked_on = 0
             WHERE id = ? AND epoch = ?
             """,
             [
-                claim.claimed.message.epoch, MessageState.published.rawValue,
-                self.now + WorkQueue.send.lease.milliseconds, hasMoved ? 1 : 0, claim.message.id.number,
-                claim.message.epoch,
+                claim.claimed.message.epoch, self.now + WorkQueue.send.lease.milliseconds, hasMoved,
+                claim.message.id.number, claim.message.epoch,
             ]
         ) > 0
     }
@@ -117,19 +115,19 @@ extension WriteContext {
 
 extension Database {
     /// The next work of the latest claim.
-    fileprivate func work(of claim: FanOutClaim, flow: FlowControl) throws -> FanOutWork? {
+    fileprivate func work(of claim: FanOutClaim, flow: FlowControl, clock: StoreClock) throws -> FanOutWork? {
         let row = try self.first(
             "SELECT first, last, open, app FROM message WHERE id = ? AND epoch = ?",
             [claim.message.id.number, claim.message.epoch]
-        ) { (first: $0[0] as Int64, last: $0[1] as Int64, open: $0[2] as Int, app: $0[3] as Int64) }
+        ) { (first: $0["first"] as Int64, last: $0["last"] as Int64, open: $0["open"] as Int, app: $0["app"] as Int64) }
         guard let row else { return nil }
         let priority = claim.message.priority
         let reader = try SmallSendReader(database: self, message: claim.message, app: row.app) { pns in
-            try flow.credit(for: .first, app: row.app, pns: pns, priority: priority, in: self)
+            flow.credit(for: .first, priority, at: try self.load(of: row.app, at: pns, priority, now: flow.now))
         }
         let (sends, credit) = try reader.sends(from: max(row.first, claim.position + 1), through: row.last)
         guard let first = sends.first else { return nil }
-        if row.open == 1, try self.isCampaign(first) { return try self.campaign(first.sequence, flow: flow) }
+        if row.open == 1, try self.isCampaign(first) { return try self.campaign(first.sequence, clock: clock) }
         return .group(sends, credit: credit)
     }
 
@@ -139,14 +137,14 @@ extension Database {
         return try self.exists("SELECT 1 FROM cursor WHERE job = ?", [send.sequence])
     }
 
-    private func campaign(_ sequence: Int64, flow: FlowControl) throws -> FanOutWork? {
+    private func campaign(_ sequence: Int64, clock: StoreClock) throws -> FanOutWork? {
         guard let row = try self.jobRow(sequence: sequence), case .send(let request) = row.work else { return nil }
         var cursors = try self.cursors(of: sequence)
         // The first commit writes them: until then nothing depends on them.
         if cursors.isEmpty { cursors = try self.newCursors(for: request, job: sequence) }
         return .campaign(
             Campaign(
-                job: try row.job(in: self, clock: flow.clock),
+                job: try row.job(in: self, clock: clock),
                 request: request,
                 waiter: row.waiter,
                 cursors: cursors
@@ -160,11 +158,11 @@ extension Database {
             [job]
         ) { row in
             AudienceCursor(
-                pns: try PushService(stored: row[0]),
-                after: row[1],
-                through: row[2],
-                nextPage: row[3],
-                isDone: row[4]
+                pns: try PushService(stored: row["pns"]),
+                after: row["after"],
+                through: row["through"],
+                nextPage: row["next_page"],
+                isDone: row["done"]
             )
         }
     }
@@ -175,23 +173,23 @@ extension Database {
         let services =
             request.platforms.isEmpty ? PushService.allCases : PushService.allCases.filter(request.platforms.contains)
         return try services.map { pns in
-            let through = try highest ?? self.first(RecipientTable.last, [job, pns.number]) { $0[0] as Int64 } ?? 0
+            let through: Int64 = try highest ?? self.value(RecipientTable.last, [job, pns.number]) ?? 0
             return AudienceCursor(pns: pns, after: 0, through: through, nextPage: 0, isDone: false)
         }
     }
 
     func highestRegistration() throws -> Int64 {
-        try self.first("SELECT coalesce(max(row), 0) FROM registration") { $0[0] as Int64 } ?? 0
+        try self.value("SELECT coalesce(max(row), 0) FROM registration") ?? 0
     }
 
     /// The only job that a message stands for; nil where there are several, or none.
     func onlyJob(of message: MessageID) throws -> Int64? {
         guard let range = try self.jobRange(of: message.number) else { return nil }
-        let jobs = try self.all(
+        let jobs: [Int64] = try self.values(
             "SELECT sequence FROM job WHERE sequence BETWEEN ? AND ? AND message = ? LIMIT 2",
             [range.lowerBound, range.upperBound, message.number]
-        ) { $0[0] as Int64 }
-        return jobs.count == 1 ? jobs[0] : nil
+        )
+        return jobs.count == 1 ? jobs.first : nil
     }
 
     /// The open batches of a delivery message, in every form.
@@ -240,13 +238,13 @@ private struct DuePageRow {
     let template: Int64?
 
     init(_ row: Row) {
-        self.job = row[0]
-        self.pns = row[1]
-        (self.page, self.attempt) = (row[2], row[3])
-        (self.from, self.to) = (row[4], row[5])
-        self.due = row[6]
-        self.retries = row[7]
-        self.template = row[8]
+        self.job = row["job"]
+        self.pns = row["pns"]
+        (self.page, self.attempt) = (row["page"], row["attempt"])
+        (self.from, self.to) = (row["from_id"], row["to_id"])
+        self.due = row["due"]
+        self.retries = row["retries"]
+        self.template = row["template"]
     }
 
     func batch(job: Job, request: SendRequest, now: Int64) throws -> DueBatch {

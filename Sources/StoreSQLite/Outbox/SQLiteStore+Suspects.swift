@@ -17,13 +17,3 @@ extension SQLiteStore: SuspectStore {
         try await self.write { try $0.database.run("DELETE FROM suspect WHERE fingerprint = ?", [Data(fingerprint)]) }
     }
 }
-
-extension WriteContext {
-    /// Forgets messages noted before that time: their workers ended, and they never came again.
-    func forgetSuspects(before time: Int64, limit: Int) throws {
-        try self.database.run(
-            "DELETE FROM suspect WHERE fingerprint IN (SELECT fingerprint FROM suspect WHERE at <= ? LIMIT ?)",
-            [time, limit]
-        )
-    }
-}

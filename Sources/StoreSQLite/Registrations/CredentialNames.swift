@@ -26,7 +26,7 @@ struct CredentialNames {
 
     private mutating func name(_ number: Int64) throws -> CredentialName {
         if let known = self.known[number] { return known }
-        guard let name = try self.database.first(Self.name, [number], read: { $0[0] as String }) else {
+        guard let name: String = try self.database.value(Self.name, [number]) else {
             throw StoreError(.corrupt, "a device has a credential without a name")
         }
         let found = try CredentialName(stored: name)
@@ -35,15 +35,9 @@ struct CredentialNames {
     }
 }
 
-extension CredentialName {
-    init(stored name: String) throws(StoreError) {
-        do { try self.init(name) } catch { throw StoreError(.corrupt, "a stored credential: \(error.reason)") }
-    }
-}
-
 extension SQLiteStore {
     static let credentialUses = """
-        SELECT pns, name, (SELECT count(*) FROM registration WHERE registration.credential = credential.number AND state = 1) AS devices
+        SELECT pns, name, (SELECT count(*) FROM registration WHERE registration.credential = credential.number AND \(RegistrationRow.isLive)) AS devices
         FROM credential WHERE app = (SELECT number FROM app WHERE name = ?) AND devices > 0 ORDER BY pns, name
         """
 
@@ -51,9 +45,9 @@ extension SQLiteStore {
         try await self.read { database in
             try database.all(Self.credentialUses, [app.name]) { row in
                 CredentialUse(
-                    pns: try PushService(stored: row[0]),
-                    credential: try CredentialName(stored: row[1]),
-                    devices: row[2]
+                    pns: try PushService(stored: row["pns"]),
+                    credential: try CredentialName(stored: row["name"]),
+                    devices: row["devices"]
                 )
             }
         }
@@ -65,10 +59,8 @@ extension Database {
     func ensureNumber(of credential: CredentialName, _ pns: PushService, app: Int64) throws -> Int64? {
         guard credential != .default else { return nil }
         let values: StatementArguments = [app, pns.number, credential.name]
-        let found = try self.first("SELECT number FROM credential WHERE app = ? AND pns = ? AND name = ?", values) {
-            $0[0] as Int64
-        }
-        if let found { return found }
+        let sql = "SELECT number FROM credential WHERE app = ? AND pns = ? AND name = ?"
+        if let found: Int64 = try self.value(sql, values) { return found }
         try self.run("INSERT INTO credential(app, pns, name) VALUES (?, ?, ?)", values)
         return self.lastInsertedRowID
     }

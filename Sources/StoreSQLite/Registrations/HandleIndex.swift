@@ -24,7 +24,7 @@ enum HandleIndex {
     static func findAll(_ columns: String) -> String {
         """
         SELECT \(columns) FROM handle_index AS h CROSS JOIN registration AS r ON r.row = h.row
-        WHERE h.digest = ?1 AND r.handle BETWEEN ?2 AND ?3 AND r.pns = ?4 AND r.app = ?5 AND r.state = 1
+        WHERE h.digest = ?1 AND r.handle BETWEEN ?2 AND ?3 AND r.pns = ?4 AND r.app = ?5 AND r.\(RegistrationRow.isLive)
         """
     }
 
@@ -58,13 +58,14 @@ extension HandleIndex {
         try database.inTransaction(.deferred) {
             let (missing, found) = try self.missing(in: database, digest)
             faults += missing
-            let others = try database.first("SELECT count(*) FROM handle_index") { $0[0] as Int - found } ?? 0
+            let all: Int = try database.value("SELECT count(*) FROM handle_index") ?? 0
+            let others = all - found
             if others != 0 { faults.append("\(others) entries of handles are no live registration's") }
             let gaps = """
                 SELECT count(*) FROM
                     (SELECT 1 FROM handle_index GROUP BY digest HAVING min(position) < 0 OR max(position) >= count(*))
                 """
-            let broken = try database.first(gaps) { $0[0] as Int } ?? 0
+            let broken: Int = try database.value(gaps) ?? 0
             if broken != 0 { faults.append("\(broken) numbers of handles have positions without an entry") }
             faults += try self.twins(in: database)
             return .commit
@@ -75,7 +76,7 @@ extension HandleIndex {
     /// Live registrations without an entry, and how many have one.
     private static func missing(in database: Database, _ digest: HandleDigest) throws -> ([String], found: Int) {
         let live = try RawStatement(
-            "SELECT row, id, app, pns, handle, template_slot FROM registration WHERE state = 1",
+            "SELECT row, id, app, pns, handle, template_slot FROM registration WHERE \(RegistrationRow.isLive)",
             in: database
         )
         let entry = try RawStatement("SELECT 1 FROM handle_index WHERE digest = ? AND row = ?", in: database)
@@ -104,7 +105,8 @@ extension HandleIndex {
         let pairs = try Row.fetchCursor(
             database,
             sql: """
-                SELECT one.id, other.id, one.handle, other.handle, one.pns, one.template_slot FROM handle_index AS a
+                SELECT one.id, one.handle, one.pns, one.template_slot, other.id AS other_id, other.handle AS other_handle
+                FROM handle_index AS a
                 CROSS JOIN handle_index AS b ON b.digest = a.digest AND (b.position = 0 OR b.position < a.position)
                 CROSS JOIN registration AS one ON one.row = a.row
                 CROSS JOIN registration AS other ON other.row = b.row
@@ -114,10 +116,11 @@ extension HandleIndex {
         )
         var faults: [String] = []
         while faults.count < SQLiteStore.mostFaults, let pair = try pairs.next() {
-            guard let slot = try? RegistrationSlot(stored: pair[4], template: pair[5]),
-                Handle(stored: pair[2]).sameDevice(at: slot.pns).contains(pair[3])
+            guard let slot = try? RegistrationSlot(stored: pair["pns"], template: pair["template_slot"]),
+                Handle(stored: pair["handle"]).sameDevice(at: slot.pns).contains(pair["other_handle"])
             else { continue }
-            faults.append("registration \(pair[0] as String): it has the same handle as \(pair[1] as String)")
+            let (id, other) = (pair["id"] as String, pair["other_id"] as String)
+            faults.append("registration \(id): it has the same handle as \(other)")
         }
         return faults
     }
@@ -126,7 +129,7 @@ extension HandleIndex {
 extension Database {
     /// How the store makes numbers of handles.
     func handleDigest(mask: UInt64 = .max) throws -> HandleDigest {
-        let key = try self.first("SELECT key FROM handle_key WHERE id = 1") { $0[0] as Data }
+        let key: Data? = try self.value("SELECT key FROM handle_key WHERE id = 1")
         return try HandleDigest(key: key ?? Data(), mask: mask)
     }
 }
@@ -134,18 +137,18 @@ extension Database {
 extension WriteContext {
     /// The live registration that has a handle of the same device.
     func registration(with handle: Handle, _ slot: RegistrationSlot, app: Int64) throws -> Int64? {
-        try self.database.first(
+        try self.database.value(
             HandleIndex.find("r.row"),
             HandleIndex.values(handle, slot.pns, slot.kind, app: app, self.digest) + [slot.template]
-        ) { $0[0] as Int64 }
+        )
     }
 
     /// The live registrations of a handle's device for templates.
     func templates(of handle: Handle, _ pns: PushService, app: Int64) throws -> [Int64] {
-        try self.database.all(
+        try self.database.values(
             HandleIndex.findAll("r.row"),
             HandleIndex.values(handle, pns, .template, app: app, self.digest)
-        ) { $0[0] as Int64 }
+        )
     }
 
     /// Assigns an unassigned handle to a live registration.
@@ -156,10 +159,10 @@ extension WriteContext {
     /// Takes its handle from a registration that is not live any more, or has another now.
     func removeHandle(_ handle: Handle, _ slot: RegistrationSlot, app: Int64, by row: Int64) throws {
         let number = self.digest.number(of: handle, slot.pns, slot.kind, app: app)
-        let position = try self.database.first(
+        let position: Int64? = try self.database.value(
             "DELETE FROM handle_index WHERE digest = ? AND row = ? RETURNING position",
             [number, row]
-        ) { $0[0] as Int64 }
+        )
         guard let position else { return }
         // The last of those that share the number moves to where it was.
         try self.database.run(

@@ -38,8 +38,8 @@ extension WriteContext {
 
     /// The result of a register job; nil while it was not applied, or where it may be applied again.
     func result(ofRegister sequence: Int64) throws -> RegisterResult? {
-        let text = try self.database.first("SELECT result FROM job WHERE sequence = ?", [sequence]) { $0[0] as String? }
-        return try (text ?? nil).map { try StoredJSON.value(RegisterResult.self, from: $0) }
+        let text: String? = try self.database.value("SELECT result FROM job WHERE sequence = ?", [sequence])
+        return try text.map { try StoredJSON.value(RegisterResult.self, from: $0) }
     }
 
     /// Keeps the work of a register job with its dead letter, before the job forgets it.

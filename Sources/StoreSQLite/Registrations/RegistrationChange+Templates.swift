@@ -44,8 +44,8 @@ extension RegistrationChange {
         guard let number = try TagFinder(self.database, app: self.app).find(tag), case .number(let tag) = number else {
             return []
         }
-        return try self.database.all(Self.installed, [tag]) { $0[0] as Int64 }.sorted()
-            .compactMap { try self.row(number: $0) }
+        let rows: [Int64] = try self.database.values(Self.installed, [tag])
+        return try rows.sorted().compactMap { try self.row(number: $0) }
     }
 
     /// Refuses one template more than a device may have; one that takes the place of another of the device needs no room.

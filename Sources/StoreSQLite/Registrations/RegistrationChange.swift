@@ -84,7 +84,7 @@ struct RegistrationChange {
             }
         }
         let hasHandle = hasSameHandle && row?.state == .live
-        let reason = try self.claim(upsert, for: id, hasHandle: hasHandle)
+        let reason = hasHandle ? try self.reasonToEnd(upsert, holder: nil) : try self.claim(upsert, for: id)
         let number = try self.write(upsert, to: row?.row, id, endedBy: reason)
         if reason == nil {
             if !hasHandle { try self.context.addHandle(upsert.handle, slot, app: self.app, by: number) }
@@ -98,29 +98,37 @@ struct RegistrationChange {
 
     /// Takes the handle from its present registration.
     ///
-    /// - Returns: The reason that the registration does not get it: a later change has released the handle, as if this
-    ///   one had come first. nil = it gets it.
-    private func claim(
-        _ upsert: RegisterRequest.Upsert,
-        for id: RegistrationID,
-        hasHandle: Bool
-    ) throws -> String? {
-        let current = hasHandle ? nil : try self.registration(with: upsert.handle, RegistrationSlot(upsert))
-        if let current, current.version > self.sequence { return Self.replaced(by: current.id) }
-        if try self.context.isClaimed(upsert.handle, RegistrationSlot(upsert), app: self.app, after: self.sequence) {
-            return "its handle went to a later registration, which has ended"
-        }
-        if let current { try self.replace(current, by: id) }
+    /// The holder is looked for and replaced in one transaction. Of two writers each would find none, and both registrations be live: there a
+    /// unique index on the digest says so, and the change is made again.
+    ///
+    /// - Returns: The reason that the registration does not get it; nil = it gets it.
+    private func claim(_ upsert: RegisterRequest.Upsert, for id: RegistrationID) throws -> String? {
+        let holder = try self.registration(with: upsert.handle, RegistrationSlot(upsert))
+        if let reason = try self.reasonToEnd(upsert, holder: holder) { return reason }
+        if let holder { try self.replace(holder, by: id) }
         return nil
+    }
+
+    private func reasonToEnd(_ upsert: RegisterRequest.Upsert, holder: RegistrationRow?) throws -> String? {
+        let isLater = try self.context.isClaimed(
+            upsert.handle,
+            RegistrationSlot(upsert),
+            app: self.app,
+            after: self.sequence
+        )
+        switch self.decision.claim(from: holder?.asHolder, isClaimedLater: isLater) {
+        case .given: return nil
+        case .refused(let reason): return reason
+        }
     }
 
     /// Takes a handle from those that had it before a change that comes too late for its own registration.
     private func passOver(_ upsert: RegisterRequest.Upsert, of id: RegistrationID) throws {
         let slot = RegistrationSlot(upsert)
-        if let current = try self.registration(with: upsert.handle, slot), current.id != id,
-            current.version < self.sequence
+        if let holder = try self.registration(with: upsert.handle, slot),
+            self.decision.passesOver(holder.asHolder, for: id)
         {
-            try self.replace(current, by: id)
+            try self.replace(holder, by: id)
         }
         try self.context.release(upsert.handle, slot, app: self.app, version: self.sequence)
     }
@@ -156,26 +164,20 @@ struct RegistrationChange {
     /// So an earlier change that is done after a patch loses nothing by it, and a later one that is done before it supersedes it. A
     /// patch is done once (``WriteContext/applyOnce(_:_:)``): repeated after a later one it would undo that.
     func patch(_ id: RegistrationID, _ patch: RegisterRequest.Patch) throws -> RegisterResult {
-        guard let row = try self.row(id), self.user == nil || row.user == self.user else { return .notFound }
-        guard row.state != .deleted else { return .gone }
-        // What came later replaced all tags.
-        guard row.version < self.sequence else { return .superseded }
-        guard row.state == .live, let slot = row.slot else {
-            return .refused("it is \(row.state.rawValue), not live: register the device again")
-        }
-        if let choice = patch.credential, !choice.services.contains(slot.pns) {
-            return .refused("the app declares no \(slot.pns.rawValue) credential \"\(choice.name)\"")
-        }
+        let row = try self.row(id)
         let tagFinder = try TagFinder(self.database, app: self.app)
         let removed = try patch.remove.compactMap { try tagFinder.find($0) }
-        let kept = Set(row.tags.numbers.map { StoredTag.number($0) }).subtracting(removed)
+        let kept = Set((row?.tags.numbers ?? []).map { StoredTag.number($0) }).subtracting(removed)
         // Before a tag that is new to the app has a number: numbers stay.
         let added = try Set(patch.add).filter { try !(tagFinder.find($0).map(kept.contains) ?? false) }
-        let most = patch.mostTags ?? AppSpec.defaultTagsPerRegistration
-        // What has more already, as an import may give it, may lose some and be changed otherwise.
-        guard kept.count + added.count <= most || added.isEmpty else {
-            return .refused("a registration has at most \(most) tags")
-        }
+        let refusal = self.decision.refusal(
+            of: patch,
+            at: row?.status,
+            row?.slot?.pns,
+            kept: kept.count,
+            added: added.count
+        )
+        guard let row, let slot = row.slot, refusal == nil else { return refusal ?? .notFound }
         let left = row.tags.numbers.filter { kept.contains(.number($0)) }
         let tags = TagList(Set(left).union(try self.numbers(of: patch.add)).sorted())
         try self.database.removeFromAudiences(row.row, slot, row.tags)
@@ -211,11 +213,11 @@ struct RegistrationChange {
         try self.release(row)
         try self.database.run(
             """
-            UPDATE registration SET state = ?, version = ?, updated = ?, handle = NULL, written = NULL, expires = NULL,
-                ended_at = ?, ended_reason = ?, tags = NULL, template = NULL WHERE row = ?
+            UPDATE registration SET state = \(Registration.State.deleted.number), version = ?, updated = ?, handle = NULL,
+                written = NULL, expires = NULL, ended_at = ?, ended_reason = ?, tags = NULL, template = NULL WHERE row = ?
             """,
             [
-                Registration.State.deleted.number, version, self.wall, self.wall,
+                version, self.wall, self.wall,
                 self.user == nil ? "deleted by the app" : "deleted by its user", row.row,
             ]
         )
@@ -245,10 +247,8 @@ struct RegistrationChange {
     private func replace(_ current: RegistrationRow, by id: RegistrationID) throws {
         // The device begins anew: what its templates were for goes with what it was.
         try self.endTemplates(of: current)
-        try self.context.end(current.row, as: .replaced, reason: Self.replaced(by: id), where: "1", [])
+        try self.context.end(current.row, as: .replaced, reason: RegistrationDecision.replaced(by: id), where: "1", [])
     }
-
-    private static func replaced(by id: RegistrationID) -> String { "its handle went to registration \(id)" }
 
     /// - Parameters:
     ///   - upsert: The upsert.
@@ -317,37 +317,30 @@ extension RegistrationChange {
     static let isFinal = "NOT EXISTS (SELECT 1 FROM job WHERE job.sequence = registration.version AND job.ends > ?)"
 
     static let hasMore = """
-        SELECT 1 FROM registration WHERE app = ? AND user = ? AND state = 1 AND pns BETWEEN ? AND ? LIMIT 1 OFFSET ?
+        SELECT 1 FROM registration WHERE app = ? AND user = ? AND \(RegistrationRow.isLive) AND pns BETWEEN ? AND ? LIMIT 1 OFFSET ?
         """
     /// With a limit: an import may have given the user any number.
     static let oldest = """
-        SELECT row FROM (SELECT row, version FROM registration WHERE app = ? AND user = ? AND state = 1
+        SELECT row FROM (SELECT row, version FROM registration WHERE app = ? AND user = ? AND \(RegistrationRow.isLive)
             AND pns BETWEEN ? AND ? LIMIT ?)
         ORDER BY version, row LIMIT 1
         """
     static let hasMorePast = """
-        SELECT 1 FROM registration WHERE app = ? AND user = ? AND state <> 1 ORDER BY version LIMIT 1 OFFSET ?
+        SELECT 1 FROM registration WHERE app = ? AND user = ? AND \(RegistrationRow.hasEnded) ORDER BY version LIMIT 1 OFFSET ?
         """
     static let oldestPast = """
-        SELECT row FROM registration WHERE app = ? AND user = ? AND state <> 1 ORDER BY version LIMIT 2
+        SELECT row FROM registration WHERE app = ? AND user = ? AND \(RegistrationRow.hasEnded) ORDER BY version LIMIT 2
         """
 
     /// Ends the registration of the user that was changed longest ago, where there is now one more than may be.
-    ///
-    /// By their changes' order, which no clock can turn round. For templates there may be as many as all devices may have.
     private func endOldest(_ slot: RegistrationSlot) throws {
         guard let user = self.user?.key.text, let devices = self.most else { return }
-        let most = slot.kind == .native ? devices : devices * DeviceTemplate.maximumCount
+        let bound = RegistrationBound(devices: devices, slot.kind)
         let (first, last) = slot.numbers
-        guard try self.database.exists(Self.hasMore, [self.app, user, first, last, most]),
-            let row = try self.database.first(
-                Self.oldest,
-                [self.app, user, first, last, most + 1],
-                read: { $0[0] as Int64 }
-            )
+        guard try self.database.exists(Self.hasMore, [self.app, user, first, last, bound.most]),
+            let row: Int64 = try self.database.value(Self.oldest, [self.app, user, first, last, bound.most + 1])
         else { return }
-        let reason = "its user has more than the \(most) live registrations allowed, and this was the oldest"
-        try self.context.end(row, as: .replaced, reason: reason, where: "1", [])
+        try self.context.end(row, as: .replaced, reason: bound.reason, where: "1", [])
     }
 
     /// Forgets ended registrations of a user with many, except those that an earlier change may still concern.
@@ -357,7 +350,7 @@ extension RegistrationChange {
         guard let user = self.user?.key.text, let most = self.most,
             try self.database.exists(Self.hasMorePast, [self.app, user, most])
         else { return }
-        for row in try self.database.all(Self.oldestPast, [self.app, user], read: { $0[0] as Int64 }) {
+        for row: Int64 in try self.database.values(Self.oldestPast, [self.app, user]) {
             try self.database.run(
                 "DELETE FROM registration WHERE row = ? AND \(Self.isFinal)",
                 [row, self.context.now]

@@ -64,7 +64,7 @@ struct RegistrationRanges {
             let slot = RegistrationSlot.number(pns, kind)
             for handle in handles {
                 let values = HandleIndex.values(handle, pns, kind, app: self.app, digest)
-                for row in try database.all(HandleIndex.findAll("r.row"), values, read: { $0[0] as Int64 }) {
+                for row: Int64 in try database.values(HandleIndex.findAll("r.row"), values) {
                     var source = "registration WHERE row = ?"
                     var arguments: StatementArguments = [row]
                     if let user {
@@ -100,7 +100,7 @@ struct RegistrationRanges {
     private mutating func addLive() {
         guard let (user, number) = self.userAndTag else { return }
         for slot in self.slots {
-            let source = "registration WHERE app = ? AND state = 1 AND pns = \(slot)"
+            let source = "registration WHERE app = ? AND \(RegistrationRow.isLive) AND pns = \(slot)"
             switch (user, number) {
             case (let user?, let number?):
                 self.add("\(source) AND user = ? AND \(Self.hasTag(slot))", [self.app, user.text, number])
@@ -113,10 +113,10 @@ struct RegistrationRanges {
 
     /// Registrations that are not live; deleted ones only on request.
     private mutating func addEnded() {
-        // The indexes are partial: `state <> 1` selects them.
+        // The indexes are partial: the condition selects them.
         let known = "pns IN (\(self.slots.map(String.init).joined(separator: ", ")))"
         let service = self.query.pns == nil ? " AND (\(known) OR pns IS NULL)" : " AND \(known)"
-        let source = "registration WHERE app = ? AND state <> 1\(service)"
+        let source = "registration WHERE app = ? AND \(RegistrationRow.hasEnded)\(service)"
         if let user = self.query.user?.key.text {
             let state = self.query.state.map { "= \($0.number)" } ?? "<> \(Registration.State.deleted.number)"
             return self.add("\(source) AND user = ? AND state \(state)", [self.app, user])

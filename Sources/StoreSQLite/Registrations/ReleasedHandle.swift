@@ -1,21 +1,6 @@
-import Crypto
-import Foundation
 import GRDB
 import PushModel
-import Store
 import StoreKit
-
-/// A handle that left a registration, as a digest, because its owner may want it forgotten.
-enum ReleasedHandle {
-    /// How long it is remembered, in milliseconds: twice as long as a register job lives, so that none that is older can come.
-    static let life: Int64 = 2 * 86_400_000
-
-    static func digest(_ handle: Handle, _ slot: RegistrationSlot) -> Data {
-        let identity = handle.sameDevice(at: slot.pns).lowerBound
-        let name = slot.template.map { "\0\($0)" } ?? ""
-        return Data(SHA256.hash(data: Data((identity + name).utf8)).prefix(16))
-    }
-}
 
 extension WriteContext {
     /// Remembers the latest change that claimed a handle, after its registration lost it (rule 11).
@@ -48,15 +33,5 @@ extension WriteContext {
     /// Whether a later change claimed any handle that was released since.
     func isAnyClaimed(after sequence: Int64) throws -> Bool {
         try self.database.exists("SELECT 1 FROM released_handle WHERE version > ? LIMIT 1", [sequence])
-    }
-
-    func forgetReleased(before time: Int64, limit: Int) throws {
-        try self.database.run(
-            """
-            DELETE FROM released_handle WHERE (app, pns, handle) IN (
-                SELECT app, pns, handle FROM released_handle WHERE at <= ? ORDER BY at LIMIT ?)
-            """,
-            [time, limit]
-        )
     }
 }

@@ -12,10 +12,8 @@ extension SQLiteStore {
     package func beginImport() async throws -> Int64 {
         try await self.write { context in
             // The numbers of jobs come from this table too (AUTOINCREMENT), so that jobs and imports have one order.
-            let next = try context.database.first(
-                "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'job' RETURNING seq"
-            ) { $0[0] as Int64 }
-            if let next { return next }
+            let sql = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'job' RETURNING seq"
+            if let next: Int64 = try context.database.value(sql) { return next }
             try context.database.run("INSERT INTO sqlite_sequence(name, seq) VALUES ('job', 1)")
             return 1
         }

@@ -26,6 +26,8 @@ extension SQLiteStore: RegistrationStore {
             let onBehalf = request.onBehalf
             let number = try context.database.ensureNumber(of: app)
             let subject = onBehalf.map(\.user) ?? user
+            // Changes and the acceptance of a removal come one after the other. With a second writer each change would have to lock its user
+            // against a removal, and a removal against all of them.
             guard try !context.isRemoved(subject, app: number, after: sequence) else {
                 return .refused(UserRemoval.words)
             }
@@ -114,8 +116,8 @@ extension SQLiteStore: RegistrationStore {
                 [limit]
             ) {
                 (
-                    id: $0[0] as Int64, row: $0[1] as Int64, handle: $0[2] as String, before: $0[3] as Int64,
-                    reason: $0[4] as String, credential: $0[5] as Int64
+                    id: $0["id"] as Int64, row: $0["row"] as Int64, handle: $0["handle"] as String,
+                    before: $0["before"] as Int64, reason: $0["reason"] as String, credential: $0["credential"] as Int64
                 )
             }
             for mark in marks {
@@ -137,10 +139,11 @@ extension SQLiteStore: RegistrationStore {
     func expireRegistrations(limit: Int) async throws -> Int {
         let time = self.clock.cautious.milliseconds
         let sql = """
-            SELECT row FROM registration WHERE state = 1 AND expires IS NOT NULL AND expires <= ? ORDER BY expires LIMIT ?
+            SELECT row FROM registration WHERE \(RegistrationRow.isLive) AND expires IS NOT NULL
+                AND expires <= ? ORDER BY expires LIMIT ?
             """
-        let released = self.clock.now - ReleasedHandle.life
-        let dead = self.clock.cautious.milliseconds - ReleasedHandle.life
+        let released = self.clock.now - ReleasedHandle.life.milliseconds
+        let dead = self.clock.cautious.milliseconds - ReleasedHandle.life.milliseconds
         let suspected = self.clock.now - 86_400_000
         let now = self.clock.now
         let isTime = try await self.read { database in
@@ -156,16 +159,16 @@ extension SQLiteStore: RegistrationStore {
         }
         if isTime.traces {
             try await self.write { context in
-                try context.forgetReleased(before: released, limit: limit)
-                try context.forgetTombstones(before: released, limit: limit)
+                try context.forget("released_handle", key: "app, pns, handle", before: released, limit: limit)
+                try context.forget("tombstone", key: "app, id, user", before: released, limit: limit)
                 try context.forgetRemovals(before: released, limit: limit)
                 try context.forgetDeadWork(before: dead, limit: limit)
-                try context.forgetSuspects(before: suspected, limit: limit)
+                try context.forget("suspect", key: "fingerprint", before: suspected, limit: limit)
             }
         }
         guard isTime.registrations else { return 0 }
         return try await self.write { context in
-            let rows = try context.database.all(sql, [context.clock.cautious.milliseconds, limit]) { $0[0] as Int64 }
+            let rows: [Int64] = try context.database.values(sql, [context.clock.cautious.milliseconds, limit])
             for row in rows { try context.end(row, as: .expired, reason: "not renewed in time", where: "1", []) }
             return rows.count
         }
@@ -173,6 +176,14 @@ extension SQLiteStore: RegistrationStore {
 }
 
 extension WriteContext {
+    /// Removes what was noted before that time, the oldest first.
+    fileprivate func forget(_ table: String, key: String, before time: Int64, limit: Int) throws {
+        try self.database.run(
+            "DELETE FROM \(table) WHERE (\(key)) IN (SELECT \(key) FROM \(table) WHERE at <= ? ORDER BY at LIMIT ?)",
+            [time, limit]
+        )
+    }
+
     /// Ends a live registration: it gets a time and a reason, leaves all audiences, and its handle is released.
     ///
     /// - Parameters:
@@ -191,15 +202,15 @@ extension WriteContext {
     ) throws {
         let ended = try self.database.first(
             """
-            UPDATE registration SET state = ?, ended_at = ?, ended_reason = ?, template = NULL
-            WHERE row = ? AND state = 1 AND \(condition) RETURNING app, pns, handle, version, tags, template_slot
+            UPDATE registration SET state = \(state.number), ended_at = ?, ended_reason = ?, template = NULL
+            WHERE row = ? AND \(RegistrationRow.isLive) AND \(condition) RETURNING app, pns, handle, version, tags, template_slot
             """,
-            [state.number, self.wall.milliseconds, reason, row] + arguments
+            [self.wall.milliseconds, reason, row] + arguments
         ) {
             (
-                app: $0[0] as Int64, slot: try RegistrationSlot.stored($0[1], $0[5]),
-                handle: ($0[2] as String?).map(Handle.init(stored:)), version: $0[3] as Int64,
-                tags: try TagList(stored: $0[4])
+                app: $0["app"] as Int64, slot: try RegistrationSlot.stored($0["pns"], $0["template_slot"]),
+                handle: ($0["handle"] as String?).map(Handle.init(stored:)), version: $0["version"] as Int64,
+                tags: try TagList(stored: $0["tags"])
             )
         }
         guard let ended, let slot = ended.slot else { return }
@@ -216,13 +227,16 @@ extension WriteContext {
 /// A row of the table `registration`.
 struct RegistrationRow {
     static let columns = """
-        registration.row, registration.id, app.name, registration.pns, registration.handle, registration.user,
-        registration.state, registration.version, registration.updated, registration.expires, registration.ended_at,
-        registration.ended_reason, registration.tags, registration.user_shown,
-        (SELECT name FROM credential WHERE credential.number = registration.credential), registration.template_slot,
-        (SELECT content FROM template WHERE template.number = registration.template), registration.written
+        registration.row, registration.id, app.name AS app, registration.pns, registration.handle, registration.user,
+        registration.user_shown, registration.state, registration.version, registration.updated, registration.expires,
+        registration.ended_at, registration.ended_reason, registration.tags, registration.template_slot, registration.written,
+        (SELECT name FROM credential WHERE credential.number = registration.credential) AS credential,
+        (SELECT content FROM template WHERE template.number = registration.template) AS content
         """
     static let source = "registration JOIN app ON app.number = registration.app"
+    /// The conditions of the indexes.
+    static let isLive = "state = \(Registration.State.live.number)"
+    static let hasEnded = "state <> \(Registration.State.live.number)"
 
     let row: Int64
     let id: RegistrationID
@@ -244,23 +258,25 @@ struct RegistrationRow {
     let written: WrittenDevice?
 
     init(_ row: Row) throws {
-        self.row = row[0]
-        self.id = try RegistrationID(stored: row[1])
-        self.app = try AppID(stored: row[2])
-        self.slot = try RegistrationSlot.stored(row[3], row[15])
-        self.handle = (row[4] as String?).map(Handle.init(stored:))
-        self.user = try (row[5] as String?).map { try UserName(stored: $0, shown: row[13]) }
-        self.state = try Registration.State(number: row[6])
-        self.version = row[7]
-        self.updated = Timestamp(milliseconds: row[8])
-        self.expires = (row[9] as Int64?).map(Timestamp.init(milliseconds:))
-        self.ended = (row[10] as Int64?).map {
-            Registration.Ended(at: Timestamp(milliseconds: $0), reason: (row[11] as String?) ?? "")
+        self.row = row["row"]
+        self.id = try RegistrationID(stored: row["id"])
+        self.app = try AppID(stored: row["app"])
+        self.slot = try RegistrationSlot.stored(row["pns"], row["template_slot"])
+        self.handle = (row["handle"] as String?).map(Handle.init(stored:))
+        self.user = try (row["user"] as String?).map { try UserName(stored: $0, shown: row["user_shown"]) }
+        self.state = try Registration.State(number: row["state"])
+        self.version = row["version"]
+        self.updated = Timestamp(milliseconds: row["updated"])
+        self.expires = (row["expires"] as Int64?).map(Timestamp.init(milliseconds:))
+        self.ended = (row["ended_at"] as Int64?).map {
+            Registration.Ended(at: Timestamp(milliseconds: $0), reason: (row["ended_reason"] as String?) ?? "")
         }
-        self.tags = try TagList(stored: row[12])
-        self.credential = try (row[14] as String?).map { try CredentialName(stored: $0) } ?? .default
-        self.template = try (row[16] as String?).map { try StoredJSON.value(DeviceTemplate.Content.self, from: $0) }
-        self.written = try (row[17] as String?).map { try StoredJSON.value(WrittenDevice.self, from: $0) }
+        self.tags = try TagList(stored: row["tags"])
+        self.credential = try (row["credential"] as String?).map { try CredentialName(stored: $0) } ?? .default
+        self.template = try (row["content"] as String?).map {
+            try StoredJSON.value(DeviceTemplate.Content.self, from: $0)
+        }
+        self.written = try (row["written"] as String?).map { try StoredJSON.value(WrittenDevice.self, from: $0) }
     }
 
     /// The registration's properties that a decision depends on.
@@ -268,11 +284,16 @@ struct RegistrationRow {
         RegistrationDecision.Status(state: self.state, version: self.version, user: self.user)
     }
 
+    /// As one that has a handle.
+    var asHolder: RegistrationDecision.Holder { RegistrationDecision.Holder(id: self.id, version: self.version) }
+
     func registration(in database: Database) throws -> Registration {
-        var tags = try self.tags.numbers.compactMap { number in
-            try database.first("SELECT coalesce(name_shown, name) FROM tag_name WHERE number = ?", [number]) {
-                try Tag(stored: $0[0])
-            }
+        var tags = try self.tags.numbers.compactMap { number -> Tag? in
+            let name: String? = try database.value(
+                "SELECT coalesce(name_shown, name) FROM tag_name WHERE number = ?",
+                [number]
+            )
+            return try name.map(Tag.init(stored:))
         }
         if self.state == .live, let own = self.user.flatMap({ Tag(.user, of: $0) }) { tags.append(own) }
         return Registration(

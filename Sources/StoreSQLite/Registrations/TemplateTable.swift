@@ -32,10 +32,8 @@ extension Database {
         guard let content = template?.content else { return nil }
         let text = try StoredJSON.text(content)
         let digest = Data(SHA256.hash(data: Data(text.utf8)))
-        let found = try self.first("SELECT number FROM template WHERE app = ? AND digest = ?", [app, digest]) {
-            $0[0] as Int64
-        }
-        if let found { return found }
+        let sql = "SELECT number FROM template WHERE app = ? AND digest = ?"
+        if let found: Int64 = try self.value(sql, [app, digest]) { return found }
         try self.run("INSERT INTO template(app, digest, content) VALUES (?, ?, ?)", [app, digest, text])
         return self.lastInsertedRowID
     }
@@ -46,9 +44,7 @@ extension SQLiteStore {
         try await self.read { database in
             var found: [Int64: DeviceTemplate.Content] = [:]
             for number in numbers {
-                let text = try database.first("SELECT content FROM template WHERE number = ?", [number]) {
-                    $0[0] as String
-                }
+                let text: String? = try database.value("SELECT content FROM template WHERE number = ?", [number])
                 found[number] = try text.map { try StoredJSON.value(DeviceTemplate.Content.self, from: $0) }
             }
             return found
@@ -64,7 +60,7 @@ extension SQLiteStore {
     /// - Throws: ``StoreError``.
     func removeTemplates(after cursor: Int64, limit: Int) async throws -> RetentionChunk {
         let (last, hasUnused) = try await self.read { database in
-            let last = try database.first("SELECT coalesce(max(number), 0) FROM template") { $0[0] as Int64 } ?? 0
+            let last: Int64 = try database.value("SELECT coalesce(max(number), 0) FROM template") ?? 0
             let sql = "\(TemplateTable.unused) LIMIT 1"
             return (last, try database.exists(sql, [cursor, cursor + Int64(limit)]))
         }

@@ -23,10 +23,10 @@ extension WriteContext {
             [app, id.text, name, version, self.now]
         )
         guard user != nil, let most else { return }
-        let oldest = try self.database.first(
+        let oldest: Int64? = try self.database.value(
             "SELECT version FROM tombstone WHERE app = ? AND user = ? ORDER BY version DESC LIMIT 1 OFFSET ?",
             [app, name, most]
-        ) { $0[0] as Int64 }
+        )
         guard let oldest else { return }
         try self.database.run(
             "DELETE FROM tombstone WHERE app = ? AND user = ? AND version <= ?",
@@ -38,26 +38,14 @@ extension WriteContext {
     ///
     /// - Returns: nil without a later deletion that found no registration, or another user's.
     func deletion(of id: RegistrationID, by user: UserName?, app: Int64, after sequence: Int64) throws -> Int64? {
-        try self.database.first(
-            """
-            SELECT max(version) FROM tombstone WHERE app = ? AND id = ? AND user IN ('', ?) AND version > ?
-            """,
+        try self.database.value(
+            "SELECT max(version) FROM tombstone WHERE app = ? AND id = ? AND user IN ('', ?) AND version > ?",
             [app, id.text, user?.key.text ?? "", sequence]
-        ) { $0[0] as Int64? } ?? nil
+        )
     }
 
     /// Whether any unknown id was deleted after that change.
     func isAnyDeleted(after sequence: Int64) throws -> Bool {
         try self.database.exists("SELECT 1 FROM tombstone WHERE version > ? LIMIT 1", [sequence])
-    }
-
-    func forgetTombstones(before time: Int64, limit: Int) throws {
-        try self.database.run(
-            """
-            DELETE FROM tombstone WHERE (app, id, user) IN (
-                SELECT app, id, user FROM tombstone WHERE at <= ? ORDER BY at LIMIT ?)
-            """,
-            [time, limit]
-        )
     }
 }

@@ -1,82 +1,9 @@
 import GRDB
 import PushModel
-import Store
 import StoreKit
 
-/// Every change of a job's state: from where, to where, and its SQL.
-///
-/// Nothing else writes the column `state`.
-///
-/// A job that is unfinished counts for the backlog, and one that waits for its start for another; both follow from the step.
-enum JobTransition: CaseIterable {
-    /// A scheduled job's time has come.
-    case start
-    /// Pages of a campaign are written: it runs, and may still have pages to come.
-    case page
-    /// All batches of a small send are written.
-    case fanOut
-    /// A small send without devices.
-    case findNoTarget
-    /// Every device of an inline batch was accepted.
-    case acceptAll
-    /// The same, where the batch is as its worker found it.
-    case acceptAllAtHint
-    /// All of its audience is in batches, and none is open.
-    case complete
-    /// The hub rejected a send.
-    case abandon
-    /// A user stops it.
-    case cancel
-    /// The lifetime is over.
-    case expire
-    /// A register job is done, or refused.
-    case finishRegister
-    /// A dead batch is replayed.
-    case reopenForBatch
-    /// A dead register job is replayed.
-    case reopenRegister
-    /// A dead send is replayed, from where it was left.
-    case reopenSend
-
-    /// Which states it leads from and to; one that is not listed cannot happen.
-    var steps: [(from: Job.State, to: Job.State)] {
-        switch self {
-        case .start: [(.scheduled, .queued)]
-        case .page: [(.queued, .running), (.running, .running)]
-        case .fanOut: [(.queued, .running)]
-        case .findNoTarget: [(.queued, .completed)]
-        case .acceptAll, .acceptAllAtHint: [(.running, .completed)]
-        case .complete:
-            [(.running, .completed), (.running, .expired), (.cancelling, .cancelled), (.expiring, .expired)]
-        case .abandon: [(.queued, .abandoned), (.running, .abandoned)]
-        case .cancel: [(.scheduled, .cancelling), (.queued, .cancelling), (.running, .cancelling)]
-        case .expire: [(.queued, .expiring), (.running, .expiring)]
-        case .finishRegister:
-            [Job.State.queued, .running, .cancelling, .expiring].flatMap {
-                [(from: $0, to: .completed), (from: $0, to: .abandoned)]
-            }
-        case .reopenForBatch: [(.completed, .running)]
-        case .reopenRegister: [(.abandoned, .queued)]
-        case .reopenSend:
-            [Job.State.running, .completed, .abandoned].flatMap {
-                [(from: $0, to: .queued), (from: $0, to: .running)]
-            }
-        }
-    }
-
-    /// The final state that it leads to; nil where it leads to none, or may lead to several.
-    var end: Job.State? { Self.ends[self] }
-
-    private static let ends = Dictionary(
-        uniqueKeysWithValues: Self.allCases.compactMap { transition -> (JobTransition, Job.State)? in
-            let ends = Set(transition.steps.map(\.to))
-            guard ends.count == 1, let end = ends.first, end.isFinal else { return nil }
-            return (transition, end)
-        }
-    )
-
-    // MARK: SQL
-
+/// The SQL of each change of a job's state.
+extension JobTransition {
     /// A job that waits for its start, for the condition of an index.
     static let scheduled = "state = \(Job.State.scheduled.number)"
     /// A job that ended otherwise than completed, for the condition of an index.
@@ -180,21 +107,6 @@ enum JobTransition: CaseIterable {
     }
 }
 
-extension Job.State {
-    /// Whether it counts as unfinished, and whether as scheduled.
-    private var inBacklog: (unfinished: Int, scheduled: Int) {
-        (self.isFinal || self == .scheduled ? 0 : 1, self == .scheduled ? 1 : 0)
-    }
-
-    /// The change of the backlog by a transition between two states.
-    static func backlog(from: Job.State, to: Job.State) -> (unfinished: Int, scheduled: Int) {
-        (
-            to.inBacklog.unfinished - from.inBacklog.unfinished,
-            to.inBacklog.scheduled - from.inBacklog.scheduled
-        )
-    }
-}
-
 /// A prepared transition, for use on many jobs.
 struct PreparedTransition {
     let transition: JobTransition
@@ -209,21 +121,20 @@ struct PreparedTransition {
         self.statement = try RawStatement(transition.sql, in: context.database)
     }
 
-    /// Runs the transition with the bound values, and updates the backlog.
+    /// Runs the transition, and updates the backlog.
     ///
     /// It also counts the job's end if the target state is fixed; otherwise the caller does.
     ///
-    /// - Parameter from: The job's state, if the change of the backlog depends on it.
+    /// - Parameters:
+    ///   - values: The statement's; without any those that are bound.
+    ///   - from: The job's state, if the change of the backlog depends on it.
     /// - Returns: Whether the job was in a state that the transition leaves.
     /// - Throws: SQLite's error.
-    func make(from: Job.State? = nil) throws -> Bool {
+    func make(_ values: (any RawValue)?..., from: Job.State? = nil) throws -> Bool {
+        try self.statement.bind(values)
         try self.statement.run()
         guard self.context.database.changesCount > 0 else { return false }
-        let step = self.transition.steps.first { from == nil || $0.from == from }
-        if let step {
-            let change = Job.State.backlog(from: step.from, to: step.to)
-            self.context.countBacklog(unfinished: change.unfinished, scheduled: change.scheduled)
-        }
+        if let change = self.transition.effect(from: from) { self.context.count(change) }
         if let end = self.end { self.context.countFinished(end) }
         return true
     }

@@ -1,10 +1,10 @@
-import PushModel
-import Store
+package import PushModel
+package import Store
 
 /// Digests of handles: SipHash-2-4 with the store's own key, so that clients cannot construct collisions.
 ///
 /// A store keeps its key, because its tables contain the digests.
-struct HandleDigest: Sendable {
+package struct HandleDigest: Sendable {
     private let key: (UInt64, UInt64)
     /// The bits of a number that are used; tests leave few, so that handles share numbers.
     private let mask: UInt64
@@ -13,14 +13,14 @@ struct HandleDigest: Sendable {
     ///   - key: 16 bytes.
     ///   - mask: The bits that are used.
     /// - Throws: ``StoreError`` when the key has another length.
-    init(key: some Collection<UInt8>, mask: UInt64 = .max) throws(StoreError) {
+    package init(key: some Collection<UInt8>, mask: UInt64 = .max) throws(StoreError) {
         guard key.count == 16 else { throw StoreError(.corrupt, "the store's key for handles is not 16 bytes") }
         self.key = (Self.word(key.prefix(8)), Self.word(key.dropFirst(8)))
         self.mask = mask
     }
 
     /// The number of a handle of an app at a service: of its identity, so that all handles of a device have the same.
-    func number(of handle: Handle, _ pns: PushService, _ kind: RegistrationKind, app: Int64) -> Int64 {
+    package func number(of handle: Handle, _ pns: PushService, _ kind: RegistrationKind, app: Int64) -> Int64 {
         var text = handle.sameDevice(at: pns).lowerBound
         let hash = text.withUTF8 { bytes in
             var state = SipState(self.key)
@@ -33,7 +33,7 @@ struct HandleDigest: Sendable {
     }
 
     /// Plain SipHash-2-4, for comparison with other implementations.
-    func hash(_ bytes: [UInt8]) -> UInt64 {
+    package func hash(_ bytes: [UInt8]) -> UInt64 {
         unsafe bytes.withUnsafeBufferPointer { bytes in
             var state = SipState(self.key)
             return unsafe state.finish(bytes, before: 0)

@@ -1,32 +1,31 @@
-import PushModel
-import Store
-import StoreKit
+package import PushModel
+package import Store
 
 /// What a handle has one live registration for: native notifications, or a template.
 ///
 /// The indexes of audiences have its ``number`` in place of the service's: those for templates stand apart from the others, so that
 /// neither kind of send meets the rows of the other.
-struct RegistrationSlot: Hashable {
-    let pns: PushService
+package struct RegistrationSlot: Hashable {
+    package let pns: PushService
     /// The ``PushModel/DeviceTemplate/slot`` of its template; nil = for native notifications.
-    let template: String?
+    package let template: String?
 
-    init(_ pns: PushService, template: String? = nil) {
+    package init(_ pns: PushService, template: String? = nil) {
         self.pns = pns
         self.template = template
     }
 
-    init(_ upsert: RegisterRequest.Upsert) { self.init(upsert.pns, template: upsert.template?.slot) }
+    package init(_ upsert: RegisterRequest.Upsert) { self.init(upsert.pns, template: upsert.template?.slot) }
 
-    init(_ row: ImportedRegistration) { self.init(row.pns, template: row.template?.slot) }
+    package init(_ row: ImportedRegistration) { self.init(row.pns, template: row.template?.slot) }
 
     /// Reads the columns `pns` and `template_slot`.
-    init(stored number: Int, template: String?) throws(StoreError) {
+    package init(stored number: Int, template: String?) throws(StoreError) {
         self.init(try PushService(stored: number & (Self.templates - 1)), template: template)
     }
 
     /// Reads columns that may be null.
-    static func stored(_ number: Int?, _ template: String?) throws(StoreError) -> RegistrationSlot? {
+    package static func stored(_ number: Int?, _ template: String?) throws(StoreError) -> RegistrationSlot? {
         guard let number else { return nil }
         return try RegistrationSlot(stored: number, template: template)
     }
@@ -35,18 +34,18 @@ struct RegistrationSlot: Hashable {
     private static let templates = 64
 
     /// In the column `pns` of registrations and of their tags.
-    static func number(_ pns: PushService, _ kind: RegistrationKind) -> Int {
+    package static func number(_ pns: PushService, _ kind: RegistrationKind) -> Int {
         kind == .native ? pns.number : pns.number + Self.templates
     }
 
     /// The condition of those for native notifications.
-    static let isNative = "pns < \(Self.templates)"
+    package static let isNative = "pns < \(Self.templates)"
 
-    var kind: RegistrationKind { self.template == nil ? .native : .template }
-    var number: Int { Self.number(self.pns, self.kind) }
+    package var kind: RegistrationKind { self.template == nil ? .native : .template }
+    package var number: Int { Self.number(self.pns, self.kind) }
 
     /// All numbers of the kind, the least and the greatest.
-    var numbers: (Int, Int) {
+    package var numbers: (Int, Int) {
         self.kind == .native ? (0, Self.templates - 1) : (Self.templates, 2 * Self.templates - 1)
     }
 }
