@@ -136,9 +136,9 @@ import Testing
             let call = HubCallKey(job: id, pns: .apns, number: number)
             let starts = try await api.store.beginHubCalls([call], lasting: .seconds(30), isWithdrawn: false)
             #expect(starts == [.begun])
-            try await api.store.endHubCalls([call], .taken(id: "n-1"))
+            try await api.store.recordHubCalls([call], .ended(.taken(id: "n-1")))
             let said = HubCall.Outcome(state: "Completed", devices: ["Success": 3])
-            try await api.store.noteHubCall(call, .complete(said))
+            try await api.store.recordHubCalls([call], .said(.complete(said)))
             let job = try await api.call(.get, "/api/jobs/\(id)", as: .user("desk"))
             #expect(job.json["hub"]?["kind"]?.text == "azure", "\(job.text)")
             #expect(

@@ -94,7 +94,7 @@ import Testing
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<2 { group.addTask { try await api.call(.post, "/api/register").status } }
                 // When both wait for the hub.
-                while try await api.store.backlog().jobs < 2 { try await Task.sleep(for: .milliseconds(20)) }
+                while try await api.store.state().jobs < 2 { try await Task.sleep(for: .milliseconds(20)) }
                 let full = try await api.call(.get, "/api/jobs")
                 #expect(full.status == 503)
                 #expect(full.headers[.retryAfter] == "1")

@@ -138,7 +138,7 @@ import Testing
                 }
             }
             // Each of them is there, once.
-            #expect(try await store.backlog().jobs == jobs.count)
+            #expect(try await store.state().jobs == jobs.count)
             #expect(try await store.jobs(jobs.map(\.id)).count == jobs.count)
         }
     }

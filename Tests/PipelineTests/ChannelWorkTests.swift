@@ -233,21 +233,17 @@ private struct LockedStore: HubCallStore {
         try await self.base.beginHubCalls(calls, lasting: time, isWithdrawn: isWithdrawn)
     }
 
-    func endHubCalls(_ calls: [HubCallKey], _ end: HubCallEnd) async throws {
+    func recordHubCalls(_ calls: [HubCallKey], _ fact: HubCallFact) async throws {
         let isRefused = self.count.withLockedValue { count in
             guard count < Self.most else { return false }
             count += 1
             return true
         }
         guard !isRefused else { throw StoreError(.unavailable, "locked") }
-        try await self.base.endHubCalls(calls, end)
+        try await self.base.recordHubCalls(calls, fact)
     }
 
     func takeHubCalls(limit: Int) async throws -> [AskedHubCall] { try await self.base.takeHubCalls(limit: limit) }
-
-    func noteHubCall(_ call: HubCallKey, _ news: HubCallNews) async throws {
-        try await self.base.noteHubCall(call, news)
-    }
 
     func hubCalls(of job: JobID, app: AppID, limit: Int) async throws -> [HubCall] {
         try await self.base.hubCalls(of: job, app: app, limit: limit)

@@ -21,18 +21,12 @@ struct CleanerTests {
 
         func isSweepLate(by lateness: Duration) async throws -> Bool { false }
 
-        func perform(_ chore: Chore, limit: Int) async throws -> Int { 0 }
-
-        func remove(
-            _ kind: Retained,
-            olderThan age: Duration,
-            after cursor: Int64,
-            limit: Int
-        ) async throws -> RetentionChunk {
+        func perform(_ chore: Chore, limit: Int) async throws -> ChoreChunk {
+            guard case .remove(let kind, let age, let cursor) = chore else { return ChoreChunk(rows: 0) }
             self.questions.append(Question(kind: kind, age: age, cursor: cursor))
             let removed = min(limit, self.left[kind] ?? 0)
             self.left[kind, default: 0] -= removed
-            return RetentionChunk(removed: removed, next: removed == limit ? cursor + Int64(removed) : nil)
+            return ChoreChunk(rows: removed, next: removed == limit ? cursor + Int64(removed) : nil)
         }
     }
 

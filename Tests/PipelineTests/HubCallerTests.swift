@@ -177,7 +177,7 @@ import Testing
             for (place, pns) in [(1, PushService.apns), (2, .fcm)] {
                 let call = Self.key(id, pns, place)
                 _ = try await Self.begin(call, harness)
-                try await harness.store.endHubCalls([call], .taken(id: "n"))
+                try await harness.store.recordHubCalls([call], .ended(.taken(id: "n")))
             }
             try await harness.run([.delivery]) {
                 let job = try await harness.wait(for: id)
@@ -287,7 +287,7 @@ import Testing
         try await Self.with([.send, .sweeper]) { harness in
             let job = try await Self.stopped(harness, isParked: isParked) { taken, lost in
                 #expect(try await Self.begin(taken, harness) == .begun)
-                try await harness.store.endHubCalls([taken], .taken(id: "n"))
+                try await harness.store.recordHubCalls([taken], .ended(.taken(id: "n")))
                 #expect(try await Self.begin(lost, harness, lasting: .milliseconds(1)) == .begun)
                 try await Task.sleep(for: .milliseconds(20))
             }
@@ -309,7 +309,7 @@ import Testing
                 }
                 Task {
                     try await Task.sleep(for: .seconds(1))
-                    try await harness.store.endHubCalls([one], .taken(id: "n"))
+                    try await harness.store.recordHubCalls([one], .ended(.taken(id: "n")))
                 }
             }
             #expect(job.state == .cancelled)

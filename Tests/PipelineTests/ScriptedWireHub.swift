@@ -102,8 +102,7 @@ private struct NoHubCalls: HubCallStore {
         lasting time: Duration,
         isWithdrawn: Bool
     ) async throws -> [HubCallStart] { throw NotAsked() }
-    func endHubCalls(_ calls: [HubCallKey], _ end: HubCallEnd) async throws { throw NotAsked() }
+    func recordHubCalls(_ calls: [HubCallKey], _ fact: HubCallFact) async throws { throw NotAsked() }
     func takeHubCalls(limit: Int) async throws -> [AskedHubCall] { [] }
-    func noteHubCall(_ call: HubCallKey, _ news: HubCallNews) async throws { throw NotAsked() }
     func hubCalls(of job: JobID, app: AppID, limit: Int) async throws -> [HubCall] { throw NotAsked() }
 }

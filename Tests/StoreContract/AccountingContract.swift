@@ -73,7 +73,7 @@ private struct Life {
             let message = try self.scenario.message(of: key)
             _ = try await self.store.redelivered(message.id)
             if Bool.random(using: &random) { try await self.store.split(message.id) }
-        case 22: _ = try await self.store.remove(.recipients, olderThan: .zero, after: 0, limit: 50)
+        case 22: try await self.store.perform(.remove(.recipients, olderThan: .zero), limit: 50)
         default:
             for batch in try await self.scenario.takeDueBatches(limit: 3) {
                 #expect(batch.key.attempt == 0 || self.batches[batch.key] == batch.retries.count)

@@ -121,8 +121,8 @@ import Testing
         #expect(try await self.scenario.job(job.id).state.isFinal)
         self.time.jump(Self.day * 400)
         #expect(try await self.scenario.expireRegistrations(limit: 10) == 0)
-        let chunk = try await self.store.remove(.jobs, olderThan: Self.day * 7, after: 0, limit: 10)
-        #expect(chunk.removed == 0)
+        let chunk = try await self.store.perform(.remove(.jobs, olderThan: Self.day * 7), limit: 10)
+        #expect(chunk.rows == 0)
         self.time.advance(.seconds(3600))
         #expect(try await self.scenario.expireRegistrations(limit: 10) == 1)
     }

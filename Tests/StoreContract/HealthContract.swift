@@ -15,12 +15,15 @@ import Testing
     }
 
     private func backlog(_ queue: WorkQueue) async throws -> [Int64] {
-        let backlog = try #require(try await self.store.queues().first { $0.queue == queue })
-        return [Int64(backlog.jobs), backlog.oldest.milliseconds / 1000]
+        let load = try #require(try await self.store.queues(of: nil)[queue])
+        #expect(try await self.store.queues(of: .default)[queue] == load)
+        return [Int64(load.members), load.oldest.milliseconds / 1000]
     }
 
     @Test func anIdleStoreHasAllQueuesEmpty() async throws {
-        #expect(try await self.store.queues() == WorkQueue.allCases.map { QueueBacklog(queue: $0) })
+        let queues = try await self.store.queues(of: nil)
+        #expect(Set(queues.keys) == Set(WorkQueue.allCases))
+        #expect(queues.values.allSatisfy { $0 == QueueLoad() })
     }
 
     @Test func jobsOfAMessageAreCountedAndAgeFromTheirAcceptance() async throws {
@@ -76,7 +79,7 @@ import Testing
 
     @Test func theStoreReportsItsSize() async throws {
         _ = try await self.scenario.acceptGroup(["ann"])
-        let space = try await self.store.space()
+        let space = try #require(try await self.store.state().space)
         #expect(space.store + space.log > 0)
         #expect(space.free > 0)
     }

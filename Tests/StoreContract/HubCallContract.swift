@@ -46,7 +46,7 @@ import Testing
         let call = try await self.call()
         #expect(try await self.begin(call) == .begun)
         #expect(try await self.shown(call)?.state == .submitting)
-        try await self.store.endHubCalls([call], .taken(id: "n-1"))
+        try await self.store.recordHubCalls([call], .ended(.taken(id: "n-1")))
         #expect(try await self.begin(call) == .taken)
         let shown = try #require(try await self.shown(call))
         #expect(shown == HubCall(key: call, state: .taken, id: "n-1", outcome: nil, telemetry: .pending))
@@ -71,7 +71,7 @@ import Testing
         #expect(try await self.shown(call)?.state == .unknown)
         #expect(try await self.begin(call) == .unknown)
         // The first one was slow, and not dead: the outcome stands by now.
-        try await self.store.endHubCalls([call], .taken(id: "late"))
+        try await self.store.recordHubCalls([call], .ended(.taken(id: "late")))
         #expect(try await self.begin(call) == .unknown)
         let lost = HubCall(key: call, state: .unknown, id: nil, outcome: nil, telemetry: nil)
         #expect(try await self.shown(call) == lost)
@@ -81,11 +81,11 @@ import Testing
         let call = try await self.call()
         for _ in 0..<3 {
             #expect(try await self.begin(call) == .begun)
-            try await self.store.endHubCalls([call], .notTaken)
+            try await self.store.recordHubCalls([call], .ended(.notTaken))
             #expect(try await self.shown(call)?.state == .waiting)
         }
         #expect(try await self.begin(call) == .begun)
-        try await self.store.endHubCalls([call], .unknown)
+        try await self.store.recordHubCalls([call], .ended(.unknown))
         #expect(try await self.begin(call) == .unknown)
     }
 
@@ -98,10 +98,10 @@ import Testing
         #expect(try await self.shown(call) == nil)
         #expect(try await self.begin(call) == .begun)
         guard case .underWay = try await look() else { throw Unexpected("it is under way") }
-        try await self.store.endHubCalls([call], .notTaken)
+        try await self.store.recordHubCalls([call], .ended(.notTaken))
         #expect(try await look() == .withdrawn)
         #expect(try await self.begin(call) == .begun)
-        try await self.store.endHubCalls([call], .taken(id: nil))
+        try await self.store.recordHubCalls([call], .ended(.taken(id: nil)))
         #expect(try await look() == .taken)
     }
 
@@ -110,7 +110,7 @@ import Testing
         let second = HubCallKey(job: first.job, pns: first.pns, number: first.number + 1)
         let starts = try await self.store.beginHubCalls([first, second], lasting: Self.time, isWithdrawn: false)
         #expect(starts == [.begun, .begun])
-        try await self.store.endHubCalls([first, second], .taken(id: "n-1"))
+        try await self.store.recordHubCalls([first, second], .ended(.taken(id: "n-1")))
         self.scenario.time.advance(.seconds(2))
         #expect(try await self.store.takeHubCalls(limit: 10).map(\.key) == [first])
         let shown = try await self.store.hubCalls(of: first.job, app: .default, limit: 10)
@@ -121,7 +121,7 @@ import Testing
         let silent = try await self.call()
         _ = try await self.begin(silent)
         // Its tier gives no id.
-        try await self.store.endHubCalls([silent], .taken(id: nil))
+        try await self.store.recordHubCalls([silent], .ended(.taken(id: nil)))
         #expect(try await self.shown(silent)?.telemetry == .notOffered)
         for (news, telemetry) in [
             (HubCallNews.pending(nil, again: .seconds(4)), HubCall.Telemetry.pending), (.notOffered, .notOffered),
@@ -129,8 +129,8 @@ import Testing
         ] {
             let call = try await self.call()
             _ = try await self.begin(call)
-            try await self.store.endHubCalls([call], .taken(id: "n-1"))
-            try await self.store.noteHubCall(call, news)
+            try await self.store.recordHubCalls([call], .ended(.taken(id: "n-1")))
+            try await self.store.recordHubCalls([call], .said(news))
             let shown = try await self.shown(call)
             #expect(shown?.telemetry == telemetry && shown?.outcome == nil)
         }
@@ -139,7 +139,7 @@ import Testing
     @Test func ofARefusedCallNothingIsAsked() async throws {
         let call = try await self.call()
         _ = try await self.begin(call)
-        try await self.store.endHubCalls([call], .refused)
+        try await self.store.recordHubCalls([call], .ended(.refused))
         self.scenario.time.advance(.seconds(3600))
         #expect(try await self.store.takeHubCalls(limit: 10) == [])
         #expect(try await self.shown(call)?.state == .refused)
@@ -153,7 +153,7 @@ import Testing
     @Test func whatBecameOfACallIsAskedByOneAtATimeAndUntilNoMore() async throws {
         let call = try await self.call()
         _ = try await self.begin(call)
-        try await self.store.endHubCalls([call], .taken(id: "n-1"))
+        try await self.store.recordHubCalls([call], .ended(.taken(id: "n-1")))
         #expect(try await self.store.takeHubCalls(limit: 10) == [])
         self.scenario.time.advance(.seconds(2))
         #expect(
@@ -166,11 +166,11 @@ import Testing
         self.scenario.time.advance(.seconds(60))
         #expect(try await self.store.takeHubCalls(limit: 10).count == 1)
         let first = HubCall.Outcome(state: "Processing", devices: ["Success": 1])
-        try await self.store.noteHubCall(call, .pending(first, again: .seconds(4)))
+        try await self.store.recordHubCalls([call], .said(.pending(first, again: .seconds(4))))
         #expect(try await self.shown(call)?.outcome == first)
         self.scenario.time.advance(.seconds(4))
         #expect(try await self.store.takeHubCalls(limit: 10).map(\.asked) == [1])
-        try await self.store.noteHubCall(call, .ended(nil))
+        try await self.store.recordHubCalls([call], .said(.ended(nil)))
         #expect(try await self.shown(call)?.outcome == first)
         #expect(try await self.shown(call)?.telemetry == .ended)
         self.scenario.time.advance(.seconds(3600))
@@ -180,12 +180,12 @@ import Testing
     @Test func aCallGoesWithItsJob() async throws {
         let call = try await self.call()
         _ = try await self.begin(call)
-        try await self.store.endHubCalls([call], .taken(id: nil))
+        try await self.store.recordHubCalls([call], .ended(.taken(id: nil)))
         _ = try await self.store.cancel(call.job, app: .default)
         self.scenario.time.advance(.seconds(7200))
-        _ = try await self.store.perform(.expireJobs, limit: 10)
-        let removed = try await self.store.remove(.jobs, olderThan: .seconds(3600), after: 0, limit: 100)
-        #expect(removed.removed > 0)
+        try await self.store.perform(.expireJobs, limit: 10)
+        let removed = try await self.store.perform(.remove(.jobs, olderThan: .seconds(3600)), limit: 100)
+        #expect(removed.rows > 0)
         #expect(try await self.shown(call) == nil)
         #expect(try await self.fixture.faults() == [])
     }

@@ -49,7 +49,7 @@ import Testing
         #expect(seen.due == nil)
         // What a worker brings still counts.
         #expect(try await self.scenario.record(BatchOutcome(key: keys[3], accepted: 1, at: self.time.wall)))
-        let load = try #require(try await self.store.load(of: .default)[.deliver(.apns)])
+        let load = try #require(try await self.store.queues(of: .default)[.deliver(.apns)])
         #expect((load.waiting, load.open, load.deferred) == (1, 1, 1))
         #expect(try await self.store.apply(.pause(.end(.deliver(.apns), app: isForAll ? nil : .default))))
         #expect(try await self.scenario.takeDueBatches().count { $0.key.job == job.id } == 3)
@@ -106,7 +106,7 @@ import Testing
         self.time.advance(.seconds(5))
         #expect(try await self.scenario.takeDue().isEmpty)
         #expect(try await self.scenario.job(new[0].id).reason == "paused: send")
-        #expect(try await self.store.load(of: .default)[.send]?.waiting == 2)
+        #expect(try await self.store.queues(of: .default)[.send]?.waiting == 2)
         #expect(try await self.store.apply(.pause(.end(.send, app: .default))))
         #expect(try await self.scenario.takeDue().map(\.id) == [message.id])
         // What is paused and whose time is over ends.

@@ -66,7 +66,7 @@ import Testing
     }
 
     private func clean() async throws -> Int {
-        try await self.store.remove(.recipients, olderThan: .zero, after: 0, limit: 1000).removed
+        try await self.store.perform(.perform(.remove(.recipients, olderThan: .zero, after: 0)), limit: 1000).rows
     }
 
     private func expectSound(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
@@ -246,10 +246,10 @@ import Testing
         #expect(try await self.clean() == 0)
         #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 3, at: self.time.wall)))
         // In slices.
-        let chunk = try await self.store.remove(.recipients, olderThan: .zero, after: 0, limit: 2)
-        #expect(chunk == RetentionChunk(removed: 2, next: job.sequence - 1))
+        let chunk = try await self.store.perform(.remove(.recipients, olderThan: .zero), limit: 2)
+        #expect(chunk == ChoreChunk(rows: 2, next: job.sequence - 1))
         #expect(
-            try await self.store.remove(.recipients, olderThan: .zero, after: job.sequence - 1, limit: 2).removed == 1
+            try await self.store.perform(.perform(.remove(.recipients, olderThan: .zero, after: job.sequence - 1)), limit: 2).rows == 1
         )
         #expect(try await self.pages(job, .apns, limit: 10) == [])
         #expect(try self.recipients(try await self.scenario.job(job.id)).count == 3)

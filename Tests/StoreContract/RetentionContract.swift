@@ -21,10 +21,10 @@ import Testing
         var (removed, cursor, chunks) = (0, Int64(0), 0)
         while true {
             let store = try self.fixture.another()
-            let chunk = try await store.remove(kind, olderThan: age, after: cursor, limit: limit)
+            let chunk = try await store.perform(.remove(kind, olderThan: age, after: cursor), limit: limit)
             // Few rows may go beyond the limit: a job's own go together.
-            #expect(chunk.removed <= limit + 16)
-            removed += chunk.removed
+            #expect(chunk.rows <= limit + 16)
+            removed += chunk.rows
             chunks += 1
             guard let next = chunk.next, chunks < 1000 else { break }
             cursor = next
@@ -193,7 +193,7 @@ import Testing
         let before = try await self.scenario.counts(job.id)
         self.time.advance(Self.day)
         var chunks = 0
-        while try await self.store.remove(.jobs, olderThan: Self.day, after: 0, limit: 7).removed > 0 {
+        while try await self.store.perform(.perform(.remove(.jobs, olderThan: Self.day, after: 0)), limit: 7).rows > 0 {
             chunks += 1
             if let left = try await self.store.job(job.id, app: .default) {
                 #expect(left.state == .completed)
@@ -307,15 +307,15 @@ import Testing
                 )
             )
         }
-        func clean() async throws -> RetentionChunk {
-            try await self.store.remove(.sessions, olderThan: .zero, after: 0, limit: 2)
+        func clean() async throws -> ChoreChunk {
+            try await self.store.perform(.remove(.sessions, olderThan: .zero), limit: 2)
         }
         let writes = try await self.fixture.writes()
-        #expect(try await clean() == RetentionChunk(removed: 0, next: nil))
+        #expect(try await clean() == ChoreChunk(rows: 0, next: nil))
         #expect(try await self.fixture.writes() == writes)
         self.time.advance(.seconds(100))
-        #expect(try await clean() == RetentionChunk(removed: 2, next: 0))
-        #expect(try await clean() == RetentionChunk(removed: 1, next: nil))
+        #expect(try await clean() == ChoreChunk(rows: 2, next: 0))
+        #expect(try await clean() == ChoreChunk(rows: 1, next: nil))
         #expect(try await self.store.session(hash: [9]) != nil)
         #expect(try await self.fixture.faults() == [])
     }

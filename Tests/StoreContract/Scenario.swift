@@ -213,21 +213,21 @@ package struct Scenario: Sendable {
     /// - Returns: How many jobs were touched.
     @discardableResult
     package func expireJobs(limit: Int = 10) async throws -> Int {
-        try await self.store.perform(.expireJobs, limit: limit)
+        try await self.store.perform(.expireJobs, limit: limit).rows
     }
 
     /// Queues scheduled jobs whose time has come.
     ///
     /// - Returns: How many.
     package func startScheduled(limit: Int = 10) async throws -> Int {
-        try await self.store.perform(.startScheduled, limit: limit)
+        try await self.store.perform(.startScheduled, limit: limit).rows
     }
 
     /// Prunes registrations whose handles push services called dead.
     ///
     /// - Returns: How many marks were taken.
     package func prune(limit: Int) async throws -> Int {
-        try await self.store.perform(.pruneRegistrations, limit: limit)
+        try await self.store.perform(.pruneRegistrations, limit: limit).rows
     }
 
     /// Ends registrations whose time is over.
@@ -235,7 +235,7 @@ package struct Scenario: Sendable {
     /// - Returns: How many.
     @discardableResult
     package func expireRegistrations(limit: Int) async throws -> Int {
-        try await self.store.perform(.expireRegistrations, limit: limit)
+        try await self.store.perform(.expireRegistrations, limit: limit).rows
     }
 
     /// What does not add up, of all jobs.

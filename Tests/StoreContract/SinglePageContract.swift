@@ -79,7 +79,7 @@ import Testing
                 lines.append("\(state): \(try await store.jobs(query).items.map(\.id))")
             }
             lines.append("\(try await self.scenario.status(of: self.keys))")
-            lines.append("\(try await store.backlog().jobs) unfinished")
+            lines.append("\(try await store.state().jobs) unfinished")
             let credit = try await store.credit(for: .retry, app: .default, pns: .apns, priority: .normal)
             lines.append("\(credit.devices) of credit")
             let devices = try await store.deliveries(DeliveryQuery(job: self.jobs[0], app: .default)).items

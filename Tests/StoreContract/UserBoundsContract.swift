@@ -241,10 +241,10 @@ import Testing
         #expect(try await self.change(.delete(try #require(RegistrationID("x")))) == .done)
         if clockIsBehind { self.fixture.time.jump(.seconds(400 * 86_400)) }
         self.fixture.time.advance(.seconds(86_399))
-        _ = try await self.store.remove(.registrations, olderThan: .seconds(60), after: 0, limit: 10)
+        try await self.store.perform(.remove(.registrations, olderThan: .seconds(60)), limit: 10)
         #expect(try await self.put("x", sequence: late) == .gone)
         self.fixture.time.advance(.seconds(1))
-        _ = try await self.store.remove(.registrations, olderThan: .seconds(60), after: 0, limit: 10)
+        try await self.store.perform(.remove(.registrations, olderThan: .seconds(60)), limit: 10)
         #expect(try await self.state("x") == nil)
         #expect(try await self.put("x", sequence: late) == .refused("its time is over"))
         #expect(try await self.put("x") == .done)

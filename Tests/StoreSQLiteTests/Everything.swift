@@ -102,7 +102,7 @@ enum Everything {
         try await store.apply(.pause(.begin(.send, app: .default, by: "x")))
         _ = try await store.job(job.id, app: .default)
         _ = try await store.pauses()
-        _ = try await store.load(of: .default)
+        _ = try await store.queues(of: .default)
         _ = try await store.apply(.pause(.end(.send, app: .default)))
         let letters = try await store.deadLetters(DeadLetterQuery(app: .default, limit: 2)).items
         for letter in letters {
@@ -189,7 +189,7 @@ enum Everything {
             at: scenario.time.wall
         )
         #expect(try await scenario.record(outcome))
-        #expect(try await scenario.store.remove(.recipients, olderThan: .zero, after: 0, limit: 9).removed == 1)
+        #expect(try await scenario.store.perform(.perform(.remove(.recipients, olderThan: .zero, after: 0)), limit: 9).rows == 1)
     }
 
     /// What is done for many at once: imports, groups and their deliveries.
@@ -269,7 +269,7 @@ enum Everything {
         scenario.time.advance(.seconds(100 * 86_400))
         var removed = 0
         for kind in Retained.allCases + [.contents] {
-            removed += try await scenario.store.remove(kind, olderThan: .seconds(86_400), after: 0, limit: 100).removed
+            removed += try await scenario.store.perform(.perform(.remove(kind, olderThan: .seconds(86_400), after: 0)), limit: 100).rows
         }
         #expect(removed > 5)
         try await scenario.expireRegistrations(limit: 5)

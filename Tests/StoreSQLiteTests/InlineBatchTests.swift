@@ -48,6 +48,6 @@ struct InlineBatchTests {
         keep.time.advance(Scenario.closedAfterStop)
         try await scenario.expireJobs()
         #expect(try await scenario.status(of: keys) == [.closed, .closed])
-        #expect(try await keep.store.backlog().jobs == 0)
+        #expect(try await keep.store.state().jobs == 0)
     }
 }

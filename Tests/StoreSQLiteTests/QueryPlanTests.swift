@@ -196,20 +196,6 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
-            sql: QueueBacklogs.head,
-            plan: [
-                "SEARCH message USING INDEX message_due"
-                    + " (priority=? AND app=? AND queue=? AND state=? AND blocked_on=?)"
-            ]
-        ),
-        Pinned(
-            sql: QueueBacklogs.ofRetry,
-            plan: [
-                "SEARCH batch USING COVERING INDEX batch_message (message=? AND open=?)",
-                "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)",
-            ]
-        ),
-        Pinned(
             sql: """
                 SELECT sequence FROM job WHERE finished IS NULL AND stopped IS NULL AND ends <= ? ORDER BY ends LIMIT ?
                 """,

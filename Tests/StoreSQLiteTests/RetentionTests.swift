@@ -31,10 +31,10 @@ struct RetentionTests {
         var (removed, cursor, chunks) = (0, Int64(0), 0)
         while true {
             let store = try self.keep.another()
-            let chunk = try await store.remove(kind, olderThan: age, after: cursor, limit: limit)
+            let chunk = try await store.perform(.remove(kind, olderThan: age, after: cursor), limit: limit)
             // Few rows may go beyond the limit: a job's own go together.
-            #expect(chunk.removed <= limit + 16)
-            removed += chunk.removed
+            #expect(chunk.rows <= limit + 16)
+            removed += chunk.rows
             chunks += 1
             guard let next = chunk.next, chunks < 1000 else { break }
             cursor = next

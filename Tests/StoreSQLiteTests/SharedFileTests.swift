@@ -132,7 +132,7 @@ struct SharedFileTests {
             _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t", .folded))))
         }
         #expect(error?.code == .unavailable)
-        _ = try await keep.store.backlog()
+        _ = try await keep.store.state()
         try await foreign.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
         _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
         #expect(try await keep.store.jobs(JobQuery(app: .default)).items.count == 1)
@@ -149,7 +149,7 @@ struct SharedFileTests {
         // Well beyond SQLite's own busy timeout.
         try await Task.sleep(for: .seconds(1))
         try await holder.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
-        _ = try await other.backlog()
+        _ = try await other.state()
     }
 
     @Test func aWriterStuckInAnotherProcessMakesTheStoreUnavailable() async throws {

@@ -30,7 +30,7 @@ struct UnreadableRowTests {
         keep.time.advance(.seconds(11))
         for _ in 0..<3 { _ = try? await scenario.expireJobs() }
         #expect(try await scenario.job(other.id, app: AppID("other")).state == .expired)
-        #expect(try await keep.store.backlog().jobs == 0)
+        #expect(try await keep.store.state().jobs == 0)
     }
 
     /// The sweeper asks for the batches of each message that it has taken: one that fails fails all of them.

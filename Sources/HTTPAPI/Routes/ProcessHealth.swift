@@ -32,15 +32,14 @@ package struct ProcessHealth: Sendable {
     ) {
         self.version = version
         self.broker = broker
-        self.isReachable = SharedCopy { await Self.ask { try await store.backlog() } != nil }
+        self.isReachable = SharedCopy { await Self.ask { try await store.state() } != nil }
         let queues = SharedCopy(lifetime: Self.queuesEvery) {
-            await Self.ask { try await store.queues() }.map(Self.text) ?? ""
+            await Self.ask { try await store.queues(of: nil) }.map(Self.text) ?? ""
         }
         self.measured = SharedCopy {
             var text = metricsText() + Self.text(of: await broker.status)
             if countsWork {
-                if let backlog = await Self.ask({ try await store.backlog() }) { text += Self.text(of: backlog) }
-                if let space = await Self.ask({ try await store.space() }) { text += Self.text(of: space) }
+                if let state = await Self.ask({ try await store.state() }) { text += Self.text(of: state) }
                 text += await queues.value() ?? ""
             }
             return ByteBuffer(string: text)
@@ -94,20 +93,23 @@ package struct ProcessHealth: Sendable {
             + MetricDescription.brokerBlocked.text(isBlocked ? 1 : 0)
     }
 
-    private static func text(of backlog: Backlog) -> String {
-        MetricDescription.unfinishedJobs.text(Double(backlog.jobs))
-            + MetricDescription.deadLetters.text(Double(backlog.dead))
+    private static func text(of state: StoreState) -> String {
+        var text =
+            MetricDescription.unfinishedJobs.text(Double(state.jobs))
+            + MetricDescription.deadLetters.text(Double(state.dead))
+        if let space = state.space {
+            text +=
+                MetricDescription.storeBytes.text(Double(space.store))
+                + MetricDescription.storeLogBytes.text(Double(space.log))
+                + MetricDescription.storeFreeBytes.text(Double(space.free))
+        }
+        return text
     }
 
-    private static func text(of space: StoreSpace) -> String {
-        MetricDescription.storeBytes.text(Double(space.store))
-            + MetricDescription.storeLogBytes.text(Double(space.log))
-            + MetricDescription.storeFreeBytes.text(Double(space.free))
-    }
-
-    private static func text(of queues: [QueueBacklog]) -> String {
-        MetricDescription.queueJobs.text(queues.map { ([.queue: $0.queue.description], Double($0.jobs)) })
-            + MetricDescription.queueOldest.text(queues.map { ([.queue: $0.queue.description], $0.oldest.inSeconds) })
+    private static func text(of queues: [WorkQueue: QueueLoad]) -> String {
+        let loads = WorkQueue.allCases.map { (labels: [.queue: $0.description], load: queues[$0] ?? QueueLoad()) }
+        return MetricDescription.queueJobs.text(loads.map { ($0.labels, Double($0.load.members)) })
+            + MetricDescription.queueOldest.text(loads.map { ($0.labels, $0.load.oldest.inSeconds) })
     }
 
     /// Asks the store; nil when it fails, or does not answer in 2 seconds.

@@ -21,7 +21,7 @@ struct QueueRoutes: Sendable {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         let pauses = try await self.context.store.pauses()
-        let load = try await self.context.store.load(of: request.app)
+        let load = try await self.context.store.queues(of: request.app)
         let items = WorkQueue.allCases.map { queue in
             Self.text(queue, load: load[queue], pauses: pauses, app: request.app)
         }
@@ -54,7 +54,7 @@ struct QueueRoutes: Sendable {
 
     private func answer(_ queue: WorkQueue, _ request: APIRequest) async throws -> Response {
         let pauses = try await self.context.store.pauses()
-        let load = try await self.context.store.load(of: request.app)
+        let load = try await self.context.store.queues(of: request.app)
         return .json(Self.text(queue, load: load[queue], pauses: pauses, app: request.app))
     }
 

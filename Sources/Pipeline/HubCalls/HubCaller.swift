@@ -131,7 +131,7 @@ struct HubCaller: PushSender {
         do {
             // Without a limit, as for outcomes: a call that was surely not taken would else be found under way, and end as unknown.
             try await StoreRetry(logger: self.logger).run {
-                try await self.store.endHubCalls(begun.map { keys[$0] }, end)
+                try await self.store.recordHubCalls(begun.map { keys[$0] }, .ended(end))
             }
         } catch {
             // The outcome has what is known; the call alone stays without.

@@ -110,7 +110,7 @@ package struct HubCallers: Sendable {
         let again = Self.wait(after: call.asked + 1)
         do {
             guard let declaration = try await self.apps.spec(of: call.app)?.azureHub else {
-                return try await self.store.noteHubCall(call.key, .ended(nil))
+                return try await self.store.recordHubCalls([call.key], .said(.ended(nil)))
             }
             let hub = try self.hubs.hub(declaration)
             // A hub that gives no answer is not asked: a round lasts as long as its slowest.
@@ -118,14 +118,14 @@ package struct HubCallers: Sendable {
                 try await hub.outcome(of: call.id, app: call.app)
             }
             switch said {
-            case .notOffered: try await self.store.noteHubCall(call.key, .notOffered)
-            case .notYet: try await self.store.noteHubCall(call.key, Self.news(nil, again: again))
+            case .notOffered: try await self.store.recordHubCalls([call.key], .said(.notOffered))
+            case .notYet: try await self.store.recordHubCalls([call.key], .said(Self.news(nil, again: again)))
             case .known(let report):
                 let outcome = HubCall.Outcome(state: report.state.rawValue, devices: report.devices)
                 let isLast = report.state.isFinal
-                try await self.store.noteHubCall(
-                    call.key,
-                    isLast ? .complete(outcome) : Self.news(outcome, again: again)
+                try await self.store.recordHubCalls(
+                    [call.key],
+                    .said(isLast ? .complete(outcome) : Self.news(outcome, again: again))
                 )
             }
         } catch is HubIsResting {
@@ -144,7 +144,7 @@ package struct HubCallers: Sendable {
     }
 
     private func note(_ call: AskedHubCall, againIn wait: Duration?) async {
-        do { try await self.store.noteHubCall(call.key, Self.news(nil, again: wait)) } catch {
+        do { try await self.store.recordHubCalls([call.key], .said(Self.news(nil, again: wait))) } catch {
             self.logger.debug("A call of a hub cannot be written", metadata: ["error": "\(error)"])
         }
     }

@@ -134,7 +134,7 @@ struct ChannelWork: Sendable {
         } catch let fault {
             // Without a limit: what Apple surely did not take would else be found under way, and end as unknown.
             try await StoreRetry(logger: retry.logger).run {
-                try await self.store.endHubCalls([call], HubCallEnd(fault.kind))
+                try await self.store.recordHubCalls([call], .ended(HubCallEnd(fault.kind)))
             }
             throw fault
         }

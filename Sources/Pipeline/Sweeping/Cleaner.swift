@@ -48,13 +48,9 @@ package struct Cleaner: Sendable {
         self.nextPass = start + .seconds(1)
         for index in self.kinds.indices where self.kinds[index].due <= .now {
             let kind = self.kinds[index]
-            let chunk = try await self.store.remove(
-                kind.kind,
-                olderThan: kind.age,
-                after: kind.cursor,
-                limit: self.limit
-            )
-            removed += chunk.removed
+            let chore = Chore.remove(kind.kind, olderThan: kind.age, after: kind.cursor)
+            let chunk = try await self.store.perform(chore, limit: self.limit)
+            removed += chunk.rows
             self.kinds[index].cursor = chunk.next ?? 0
             if chunk.next == nil { self.kinds[index].due = .now + Self.idleInterval }
         }

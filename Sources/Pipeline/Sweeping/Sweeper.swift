@@ -163,7 +163,7 @@ package struct Sweeper: Service {
     /// - Returns: How soon to sweep again; zero = there may be more.
     package func sweep() async throws -> Duration {
         let configuration = self.configuration
-        let started = try await self.store.perform(.startScheduled, limit: configuration.limit)
+        let started = try await self.store.perform(.startScheduled, limit: configuration.limit).rows
         let jobs = try await self.sweep(
             [.register, .send],
             overdue: configuration.overdue,
@@ -222,11 +222,13 @@ package struct Sweeper: Service {
     package func keepHouse() async throws {
         // Here too: without a broker nothing is swept, and a job that never starts would never end.
         let (store, limit) = (self.store, self.configuration.limit)
-        _ = try await store.perform(.startScheduled, limit: limit)
-        _ = try await store.perform(.expireJobs, limit: limit)
+        try await store.perform(.startScheduled, limit: limit)
+        try await store.perform(.expireJobs, limit: limit)
         CrashPoint.sweepHousekeeping.reach()
         // Several: dead handles of one app do not delay others for long.
-        for _ in 0..<Self.prunings where try await store.perform(.pruneRegistrations, limit: limit) < limit { break }
-        _ = try await store.perform(.expireRegistrations, limit: limit)
+        for _ in 0..<Self.prunings where try await store.perform(.pruneRegistrations, limit: limit).rows < limit {
+            break
+        }
+        try await store.perform(.expireRegistrations, limit: limit)
     }
 }

@@ -27,7 +27,7 @@ struct BlockedWork {
     }
 
     private func dead() async throws -> [Finding] {
-        let count = try await self.store.backlog().dead
+        let count = try await self.store.state().dead
         guard count > 0 else { return [] }
         var apps: [AppID] = []
         for app in Set(self.apps.keys).union([.default]).sorted() {
@@ -39,7 +39,7 @@ struct BlockedWork {
             whose.append("--of-no-app")
         }
         let commands = whose.map { "pushline dead \($0)" }.joined(separator: ", ")
-        let number = count >= Backlog.mostDead ? "\(count) or more" : "\(count)"
+        let number = count >= StoreState.mostDead ? "\(count) or more" : "\(count)"
         return [.wrong("dead letters", "\(number) wait to be replayed or discarded: \(commands)")]
     }
 

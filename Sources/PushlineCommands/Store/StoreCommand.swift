@@ -59,7 +59,7 @@ struct StoreCommand: AsyncParsableCommand {
             } catch let error as StoreError {
                 throw CommandFailure.failed(error.message)
             }
-            if behind == nil { try await self.host.withStore { _ = try await $0.backlog() } }
+            if behind == nil { try await self.host.withStore { _ = try await $0.state() } }
             self.host.show(.members(["store": .string(store.place), "behind": .bool(behind != nil)])) {
                 [
                     behind.map {

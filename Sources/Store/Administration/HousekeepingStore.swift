@@ -19,19 +19,8 @@ package protocol HousekeepingStore: Sendable {
     /// - Parameters:
     ///   - chore: The chore.
     ///   - limit: The most rows.
-    /// - Returns: The number of rows.
+    /// - Returns: The number of rows, and where a removal goes on.
     /// - Throws: ``StoreError``.
-    func perform(_ chore: Chore, limit: Int) async throws -> Int
-
-    /// Removes rows older than `age` by the wall clock.
-    ///
-    /// - Parameters:
-    ///   - kind: The kind of rows.
-    ///   - age: The least age; ``Retained`` defines its beginning.
-    ///   - cursor: The first row; 0 for the first chunk.
-    ///   - limit: The most rows.
-    /// - Returns: The number of rows removed, and the next cursor.
-    /// - Throws: ``StoreError``.
-    func remove(_ kind: Retained, olderThan age: Duration, after cursor: Int64, limit: Int) async throws
-        -> RetentionChunk
+    @discardableResult
+    func perform(_ chore: Chore, limit: Int) async throws -> ChoreChunk
 }

@@ -1,4 +1,4 @@
-/// The backlog of a queue.
+/// How the work in a queue stands.
 package struct QueueLoad: Sendable, Equatable {
     /// Jobs that are not done; of a deliver queue: batches that wait for their time, or for credit.
     package var waiting = 0
@@ -6,6 +6,14 @@ package struct QueueLoad: Sendable, Equatable {
     package var open = 0
     /// Batches whose message a worker has deferred.
     package var deferred = 0
+    /// The age of the job whose message is at the queue's head: since it was accepted, or was to start.
+    package var oldest = Duration.zero
+
+    /// All jobs, or batches.
+    package var members: Int { self.waiting + self.open + self.deferred }
+
+    /// The messages of a queue that are counted at least, of all apps: larger numbers need not be exact.
+    package static let mostMessages = 10_000
 
     package init() {}
 }

@@ -23,16 +23,3 @@ package enum Retained: Sendable, CaseIterable {
     /// Sessions, as soon as they have ended, whatever the age.
     case sessions
 }
-
-/// The result of a chunk.
-package struct RetentionChunk: Sendable, Equatable {
-    /// Removed rows, of all tables.
-    package var removed: Int
-    /// Where the next chunk begins; nil = nothing is left that is old enough.
-    package var next: Int64?
-
-    package init(removed: Int, next: Int64?) {
-        self.removed = removed
-        self.next = next
-    }
-}

@@ -2,17 +2,11 @@ package import PushModel
 
 /// How the store is.
 package protocol StoreHealth: Sendable {
-    /// The size of the backlog; nearly free at any size, and shows that the store answers.
-    func backlog() async throws -> Backlog
+    /// How much waits, and what room there is; nearly free at any size, and shows that the store answers.
+    func state() async throws -> StoreState
 
-    /// How the work in each queue stands; what it costs is bounded, however much there is.
-    func queues() async throws -> [QueueBacklog]
-
-    /// The backlog of an app, by queue.
-    func load(of app: AppID) async throws -> [WorkQueue: QueueLoad]
-
-    /// How much room the store takes, and how much is left.
-    func space() async throws -> StoreSpace
+    /// How the work in each queue stands, of one app, or of all (nil); of all, what it costs is bounded, however much there is.
+    func queues(of app: AppID?) async throws -> [WorkQueue: QueueLoad]
 
     /// Checks that the counts of some jobs add up (rules 3 and 14).
     ///

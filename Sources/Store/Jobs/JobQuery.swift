@@ -1,5 +1,12 @@
 package import PushModel
 
+/// Which jobs to read.
+package enum JobSelection: Sendable {
+    /// All of these that there are, of that app; nil = of any.
+    case ids([JobID], app: AppID?)
+    case list(JobQuery)
+}
+
 /// Which jobs to list.
 package struct JobQuery: Sendable {
     package var app: AppID

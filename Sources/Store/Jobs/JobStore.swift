@@ -2,14 +2,10 @@ package import PushModel
 
 /// Accepted jobs and their outcomes.
 package protocol JobStore: Sendable {
-    /// The job in its present state, or nil when the app has none of that id.
-    func job(_ id: JobID, app: AppID) async throws -> Job?
-
-    /// Reads a few jobs of any app together, for a process that waits for them; unknown ones are missing.
-    func jobs(_ ids: [JobID]) async throws -> [Job]
-
-    /// Jobs, newest first.
-    func jobs(_ query: JobQuery) async throws -> Page<Job>
+    /// Jobs in their present state: a page of a list, newest first, or those of some ids, in the order of these.
+    ///
+    /// - Throws: ``StoreError``.
+    func jobs(_ selection: JobSelection) async throws -> Page<Job>
 
     /// The devices that a job lists one by one, in the order of recording.
     func deliveries(_ query: DeliveryQuery) async throws -> Page<DeliveryRecord>
@@ -26,6 +22,19 @@ package protocol JobStore: Sendable {
     ///
     /// - Returns: The job as it is then, or nil when there is none; a final job is returned unchanged.
     func cancel(_ id: JobID, app: AppID) async throws -> Job?
+}
+
+extension JobStore {
+    /// Jobs, newest first.
+    package func jobs(_ query: JobQuery) async throws -> Page<Job> { try await self.jobs(.list(query)) }
+
+    /// A few jobs of any app, for a process that waits for them; unknown ones are missing.
+    package func jobs(_ ids: [JobID]) async throws -> [Job] { try await self.jobs(.ids(ids, app: nil)).items }
+
+    /// The job in its present state, or nil when the app has none of that id.
+    package func job(_ id: JobID, app: AppID) async throws -> Job? {
+        try await self.jobs(.ids([id], app: app)).items.first
+    }
 }
 
 /// Takes jobs that are to be accepted, together with others that come at the same time.

@@ -16,13 +16,13 @@ package protocol HubCallStore: Sendable {
         isWithdrawn: Bool
     ) async throws -> [HubCallStart]
 
-    /// Writes what came of a call that was begun.
+    /// Writes what is known of a call that was begun.
     ///
     /// - Parameters:
     ///   - calls: The places that it was made for. The first stands for all when the hub is asked what became of it.
-    ///   - end: What came of it.
+    ///   - fact: What came of it, or what its hub says later.
     /// - Throws: ``StoreError``.
-    func endHubCalls(_ calls: [HubCallKey], _ end: HubCallEnd) async throws
+    func recordHubCalls(_ calls: [HubCallKey], _ fact: HubCallFact) async throws
 
     /// Takes calls whose hub is to be asked what became of them, for a minute: nobody else gets them meanwhile.
     ///
@@ -30,14 +30,6 @@ package protocol HubCallStore: Sendable {
     /// - Returns: The calls.
     /// - Throws: ``StoreError``.
     func takeHubCalls(limit: Int) async throws -> [AskedHubCall]
-
-    /// Writes what a hub says of a call.
-    ///
-    /// - Parameters:
-    ///   - call: The call.
-    ///   - news: What it says, and whether it is asked again.
-    /// - Throws: ``StoreError``.
-    func noteHubCall(_ call: HubCallKey, _ news: HubCallNews) async throws
 
     /// The first calls of a job, by service and number.
     ///
@@ -75,6 +67,14 @@ package enum HubCallStart: Sendable, Equatable {
     /// The reason of the failure of what is unknown so.
     package static let unknownReason =
         "the process died during the call: nobody knows whether the hub took it"
+}
+
+/// What is known of a call.
+package enum HubCallFact: Sendable, Equatable {
+    /// What came of it.
+    case ended(HubCallEnd)
+    /// What its hub says, and whether it is asked again.
+    case said(HubCallNews)
 }
 
 /// What came of a call.

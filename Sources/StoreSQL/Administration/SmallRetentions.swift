@@ -6,11 +6,11 @@ import StoreKit
 
 extension SQLEngine {
     /// Removes rich notifications, and then contents that none of those left names, and that are no app's default picture.
-    package func removeContents(before: Int64, from cursor: Int64, limit: Int) async throws -> RetentionChunk {
+    package func removeContents(before: Int64, from cursor: Int64, limit: Int) async throws -> ChoreChunk {
         let rich: SQLStatement = "SELECT number FROM rich WHERE created <= \(before) ORDER BY created"
         if try await !self.rows("\(rich) LIMIT 1").isEmpty {
             let removed = try await self.remove("DELETE FROM rich WHERE number IN (\(rich) LIMIT \(limit))")
-            return RetentionChunk(removed: removed, next: cursor)
+            return ChoreChunk(rows: removed, next: cursor)
         }
         // Each is some megabytes.
         let limit = min(limit, 16)
@@ -20,7 +20,7 @@ extension SQLEngine {
             ORDER BY created LIMIT \(limit)
             """, "SELECT number, spec FROM app WHERE spec IS NOT NULL",
         ])
-        guard !found[0].isEmpty else { return RetentionChunk(removed: 0, next: nil) }
+        guard !found[0].isEmpty else { return ChoreChunk(rows: 0, next: nil) }
         let pictures = try Dictionary(
             uniqueKeysWithValues: found[1].map { row in
                 let spec = try StoredJSON.value(AppSpec.self, from: row["spec"])
@@ -39,27 +39,27 @@ extension SQLEngine {
             )
         }
         let times: [Int64] = try found[0].map { try $0["created"] }
-        return RetentionChunk(removed: removed, next: RetentionChunk.next(times, from: cursor, limit: limit))
+        return ChoreChunk(rows: removed, next: ChoreChunk.next(times, from: cursor, limit: limit))
     }
 
     /// Removes dead letters; those with a time in the future, from a wrong clock, stay and block no others.
-    package func removeDeadLetters(before: Int64, limit: Int) async throws -> RetentionChunk {
+    package func removeDeadLetters(before: Int64, limit: Int) async throws -> ChoreChunk {
         let limit = min(limit, 100)
         let first: SQLStatement = "SELECT id FROM dead ORDER BY id LIMIT \(limit)"
         let old: SQLStatement = "id IN (\(first)) AND at <= \(before)"
         guard try await !self.rows("SELECT id FROM dead WHERE \(old) LIMIT 1").isEmpty else {
-            return RetentionChunk(removed: 0, next: nil)
+            return ChoreChunk(rows: 0, next: nil)
         }
         let removed = try await self.remove("DELETE FROM dead WHERE \(old)")
-        return RetentionChunk(removed: removed, next: removed == limit ? 0 : nil)
+        return ChoreChunk(rows: removed, next: removed == limit ? 0 : nil)
     }
 
     /// Removes sessions that have ended.
-    package func removeSessions(limit: Int) async throws -> RetentionChunk {
+    package func removeSessions(limit: Int) async throws -> ChoreChunk {
         let ended: SQLStatement = "SELECT number FROM session WHERE ends <= \(self.clock.now) ORDER BY ends"
-        guard try await !self.rows("\(ended) LIMIT 1").isEmpty else { return RetentionChunk(removed: 0, next: nil) }
+        guard try await !self.rows("\(ended) LIMIT 1").isEmpty else { return ChoreChunk(rows: 0, next: nil) }
         let removed = try await self.remove("DELETE FROM session WHERE number IN (\(ended) LIMIT \(limit))")
-        return RetentionChunk(removed: removed, next: removed == limit ? 0 : nil)
+        return ChoreChunk(rows: removed, next: removed == limit ? 0 : nil)
     }
 
     /// - Returns: How many rows went.

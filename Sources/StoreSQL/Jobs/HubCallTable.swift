@@ -59,18 +59,25 @@ package enum HubCallTable {
         """
     }
 
-    static func end(_ calls: [HubCallKey], _ end: HubCallEnd, now: Int64) -> SQLTransaction<Void> {
-        let writes = calls.enumerated().map { index, call -> SQLStatement in
-            guard case .taken(let id) = end, let telemetry = end.telemetry(isFirst: index == 0) else {
-                return self.end(call, end.state)
+    static func record(_ calls: [HubCallKey], _ fact: HubCallFact, now: Int64) throws -> SQLTransaction<Void> {
+        let writes = try calls.enumerated().map { index, call in
+            switch fact {
+            case .ended(let end): self.end(call, end, isFirst: index == 0, now: now)
+            case .said(let news): try self.note(call, news, now: now)
             }
-            return """
-                UPDATE hub_call SET state = \(end.state.rawValue), notification = \(id), telemetry = \(telemetry.rawValue),
-                    due = \(telemetry == .pending ? now + self.firstLook : nil as Int64?)
-                WHERE \(self.row(of: call)) AND state = \(HubCall.State.submitting.rawValue)
-                """
         }
         return SQLTransaction(SQLDecision(writing: writes) { _ in })
+    }
+
+    private static func end(_ call: HubCallKey, _ end: HubCallEnd, isFirst: Bool, now: Int64) -> SQLStatement {
+        guard case .taken(let id) = end, let telemetry = end.telemetry(isFirst: isFirst) else {
+            return self.end(call, end.state)
+        }
+        return """
+            UPDATE hub_call SET state = \(end.state.rawValue), notification = \(id), telemetry = \(telemetry.rawValue),
+                due = \(telemetry == .pending ? now + self.firstLook : nil as Int64?)
+            WHERE \(self.row(of: call)) AND state = \(HubCall.State.submitting.rawValue)
+            """
     }
 
     /// Ends a call that is being made.
@@ -101,15 +108,14 @@ package enum HubCallTable {
         }
     }
 
-    static func note(_ call: HubCallKey, _ news: HubCallNews, now: Int64) throws -> SQLTransaction<Void> {
+    private static func note(_ call: HubCallKey, _ news: HubCallNews, now: Int64) throws -> SQLStatement {
         let devices = try news.outcome.map { try StoredJSON.text($0.devices) }
-        let write: SQLStatement = """
+        return """
             UPDATE hub_call SET asked = asked + 1, due = \(news.wait.map { now + $0.milliseconds }),
                 outcome = coalesce(\(news.outcome?.state), outcome), devices = coalesce(\(devices), devices),
                 telemetry = \(news.telemetry.rawValue)
             WHERE \(self.row(of: call))
             """
-        return SQLTransaction(SQLDecision(writing: [write]) { _ in })
     }
 
     private static func row(of call: HubCallKey) -> SQLStatement {
@@ -130,8 +136,8 @@ extension HubCallStore where Self: SQLEngine {
         )
     }
 
-    package func endHubCalls(_ calls: [HubCallKey], _ end: HubCallEnd) async throws {
-        try await self.perform(HubCallTable.end(calls, end, now: self.clock.now))
+    package func recordHubCalls(_ calls: [HubCallKey], _ fact: HubCallFact) async throws {
+        try await self.perform(HubCallTable.record(calls, fact, now: self.clock.now))
     }
 
     package func takeHubCalls(limit: Int) async throws -> [AskedHubCall] {
@@ -141,10 +147,6 @@ extension HubCallStore where Self: SQLEngine {
             return []
         }
         return try await self.perform(HubCallTable.take(limit: limit, clock: self.clock))
-    }
-
-    package func noteHubCall(_ call: HubCallKey, _ news: HubCallNews) async throws {
-        try await self.perform(HubCallTable.note(call, news, now: self.clock.now))
     }
 
     package func hubCalls(of job: JobID, app: AppID, limit: Int) async throws -> [HubCall] {

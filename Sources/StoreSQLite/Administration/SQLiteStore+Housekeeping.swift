@@ -20,12 +20,14 @@ extension SQLiteStore: HousekeepingStore {
         return try await self.read { try !finder.find(limit: 1, in: $0, now: then).isEmpty }
     }
 
-    package func perform(_ chore: Chore, limit: Int) async throws -> Int {
+    package func perform(_ chore: Chore, limit: Int) async throws -> ChoreChunk {
         switch chore {
-        case .startScheduled: try await self.startScheduled(limit: limit)
-        case .expireJobs: try await self.expireJobs(limit: limit)
-        case .pruneRegistrations: try await self.prune(limit: limit)
-        case .expireRegistrations: try await self.expireRegistrations(limit: limit)
+        case .startScheduled: ChoreChunk(rows: try await self.startScheduled(limit: limit))
+        case .expireJobs: ChoreChunk(rows: try await self.expireJobs(limit: limit))
+        case .pruneRegistrations: ChoreChunk(rows: try await self.prune(limit: limit))
+        case .expireRegistrations: ChoreChunk(rows: try await self.expireRegistrations(limit: limit))
+        case .remove(let kind, let age, let cursor):
+            try await self.remove(kind, olderThan: age, after: cursor, limit: limit)
         }
     }
 }

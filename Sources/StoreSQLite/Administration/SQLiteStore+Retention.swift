@@ -1,17 +1,17 @@
 import GRDB
 import PushModel
-package import Store
+import Store
 import StoreKit
 import StoreSQL
 
 extension SQLiteStore {
-    /// See ``HousekeepingStore/remove(_:olderThan:after:limit:)``.
-    package func remove(
+    /// See ``Chore/remove(_:olderThan:after:)``.
+    func remove(
         _ kind: Retained,
         olderThan age: Duration,
         after cursor: Int64,
         limit: Int
-    ) async throws -> RetentionChunk {
+    ) async throws -> ChoreChunk {
         let before = self.clock.cautious.milliseconds - age.milliseconds
         // Each looks before it writes: an idle store stays idle.
         switch kind {
@@ -26,7 +26,7 @@ extension SQLiteStore {
         }
     }
 
-    private func removeRegistrations(before: Int64, limit: Int) async throws -> RetentionChunk {
+    private func removeRegistrations(before: Int64, limit: Int) async throws -> ChoreChunk {
         let condition = "state <> 1 AND coalesce(ended_at, updated) <= ? AND \(RegistrationChange.isFinal)"
         let now = self.clock.now
         let rows = try await self.read { database in
@@ -35,7 +35,7 @@ extension SQLiteStore {
                 [before, now, limit]
             ) { $0[0] as Int64 }
         }
-        guard !rows.isEmpty else { return RetentionChunk(removed: 0, next: nil) }
+        guard !rows.isEmpty else { return ChoreChunk(rows: 0, next: nil) }
         let removed = try await self.write { context in
             try rows.reduce(0) {
                 // It may have come back to life since it was looked at.
@@ -46,6 +46,6 @@ extension SQLiteStore {
                     ))
             }
         }
-        return RetentionChunk(removed: removed, next: rows.count == limit ? 0 : nil)
+        return ChoreChunk(rows: removed, next: rows.count == limit ? 0 : nil)
     }
 }

@@ -5,14 +5,14 @@ import StoreKit
 
 extension SQLiteStore {
     /// Goes through the table in the order of recording; devices of jobs that are not final are passed over.
-    func removeDevices(olderThan age: Duration, after cursor: Int64, limit: Int) async throws -> RetentionChunk {
+    func removeDevices(olderThan age: Duration, after cursor: Int64, limit: Int) async throws -> ChoreChunk {
         let age = RetentionAge(olderThan: age, by: self.clock)
         let old = try await self.read { database in
             try database.all("SELECT id, at FROM delivery WHERE id > ? ORDER BY id LIMIT ?", [cursor, limit]) {
                 (id: $0["id"] as Int64, at: $0["at"] as Int64)
             }
         }.prefix { age.passes($0.at) }
-        guard let last = old.last else { return RetentionChunk(removed: 0, next: nil) }
+        guard let last = old.last else { return ChoreChunk(rows: 0, next: nil) }
         let removed = try await self.write { context in
             try context.database.change(
                 """
@@ -22,27 +22,27 @@ extension SQLiteStore {
                 [cursor, last.id, age.before]
             )
         }
-        return RetentionChunk(removed: removed, next: old.count == limit ? last.id : nil)
+        return ChoreChunk(rows: removed, next: old.count == limit ? last.id : nil)
     }
 
-    func removeJobs(before: Int64, from cursor: Int64, limit: Int) async throws -> RetentionChunk {
+    func removeJobs(before: Int64, from cursor: Int64, limit: Int) async throws -> ChoreChunk {
         let jobs = try await self.read { database in
             try database.all(
                 "SELECT sequence, finished FROM job WHERE finished >= ? AND finished <= ? ORDER BY finished LIMIT ?",
                 [cursor, before, limit]
             ) { (row: $0["sequence"] as Int64, time: $0["finished"] as Int64) }
         }
-        guard !jobs.isEmpty else { return RetentionChunk(removed: 0, next: nil) }
+        guard !jobs.isEmpty else { return ChoreChunk(rows: 0, next: nil) }
         return try await self.write { context in
             var left = limit
             let now = context.clock.cautious.milliseconds
             for job in jobs where try context.retained(job.row)?.mayGo(before: before, now: now) == true {
                 let isGone = try context.remove(job: job.row, limit: &left)
-                if !isGone || left <= 0 { return RetentionChunk(removed: limit - left, next: job.time) }
+                if !isGone || left <= 0 { return ChoreChunk(rows: limit - left, next: job.time) }
             }
-            return RetentionChunk(
-                removed: limit - left,
-                next: RetentionChunk.next(jobs.map(\.time), from: cursor, limit: limit)
+            return ChoreChunk(
+                rows: limit - left,
+                next: ChoreChunk.next(jobs.map(\.time), from: cursor, limit: limit)
             )
         }
     }

@@ -1,20 +1,23 @@
 import GRDB
 package import PushModel
-import Store
+package import Store
 import StoreKit
 
 extension SQLiteStore: JobStore {
-    package func job(_ id: JobID, app: AppID) async throws -> Job? {
-        let clock = self.clock
-        return try await self.read(size: .short) { database in
-            try database.jobRow(id, app: app)?.job(in: database, clock: clock)
+    package func jobs(_ selection: JobSelection) async throws -> Page<Job> {
+        switch selection {
+        case .list(let query): try await self.list(query)
+        case .ids(let ids, let app): try await self.some(ids, app: app)
         }
     }
 
-    package func jobs(_ ids: [JobID]) async throws -> [Job] {
+    private func some(_ ids: [JobID], app: AppID?) async throws -> Page<Job> {
         let clock = self.clock
         return try await self.read(size: ids.count == 1 ? .short : .ordinary) { database in
-            try ids.compactMap { try database.jobRow($0)?.job(in: database, clock: clock) }
+            Page(
+                items: try ids.compactMap { try database.jobRow($0, app: app)?.job(in: database, clock: clock) },
+                cursor: nil
+            )
         }
     }
 

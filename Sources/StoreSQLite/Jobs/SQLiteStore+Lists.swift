@@ -1,11 +1,11 @@
 import GRDB
-package import PushModel
+import PushModel
 package import Store
 import StoreKit
 
 extension SQLiteStore {
-    /// See ``JobStore/jobs(_:)``.
-    package func jobs(_ query: JobQuery) async throws -> Page<Job> {
+    /// A page of jobs, newest first.
+    func list(_ query: JobQuery) async throws -> Page<Job> {
         let before = try self.cursors.open(query.cursor, .jobs, of: query.app) ?? .max
         let (clock, cursors) = (self.clock, self.cursors)
         return try await self.read { database in

@@ -161,7 +161,7 @@ extension SQLiteStore {
     }
 
     /// Removes lists of which nothing will be sent again.
-    func removeRecipients(after cursor: Int64, limit: Int) async throws -> RetentionChunk {
+    func removeRecipients(after cursor: Int64, limit: Int) async throws -> ChoreChunk {
         let now = self.clock.now
         // Looks before it writes, and at some hundred jobs at a time.
         let (over, next) = try await self.read { database in
@@ -175,15 +175,15 @@ extension SQLiteStore {
             }
             return (over, last)
         }
-        guard !over.isEmpty else { return RetentionChunk(removed: 0, next: next) }
+        guard !over.isEmpty else { return ChoreChunk(rows: 0, next: next) }
         return try await self.write { context in
             var left = limit
             for job in over where try context.database.exists(RecipientTable.isOver, [job, context.now]) {
                 left -= try context.database.change(RecipientTable.remove, [job, left])
                 // The rest of this list is next.
-                if left == 0 { return RetentionChunk(removed: limit, next: job - 1) }
+                if left == 0 { return ChoreChunk(rows: limit, next: job - 1) }
             }
-            return RetentionChunk(removed: limit - left, next: next)
+            return ChoreChunk(rows: limit - left, next: next)
         }
     }
 }

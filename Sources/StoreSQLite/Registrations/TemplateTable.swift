@@ -58,7 +58,7 @@ extension SQLiteStore {
     ///   - limit: How many numbers are looked at.
     /// - Returns: How many were removed.
     /// - Throws: ``StoreError``.
-    func removeTemplates(after cursor: Int64, limit: Int) async throws -> RetentionChunk {
+    func removeTemplates(after cursor: Int64, limit: Int) async throws -> ChoreChunk {
         let (last, hasUnused) = try await self.read { database in
             let last: Int64 = try database.value("SELECT coalesce(max(number), 0) FROM template") ?? 0
             let sql = "\(TemplateTable.unused) LIMIT 1"
@@ -74,6 +74,6 @@ extension SQLiteStore {
                 )
             }
         }
-        return RetentionChunk(removed: removed, next: through < last ? through : nil)
+        return ChoreChunk(rows: removed, next: through < last ? through : nil)
     }
 }

@@ -1,0 +1,119 @@
+package import PushModel
+package import Store
+import StoreKit
+
+/// The table `message` by its groups, each found by one look into the index of what is due.
+package enum QueueTable {
+    /// The groups of an app, or of all (nil), with when the job at the head of each began to wait.
+    ///
+    /// A group's head is the first row behind the group before. With the due time among the values an engine seeks it; without, it would
+    /// walk through that group.
+    package static func groups(of app: AppID?, now: Int64) -> SQLStatement {
+        let seeds = Priority.allCases.map { priority -> SQLStatement in
+            "SELECT CAST(NULL AS bigint), CAST(\(raw: "\(priority.rank)") AS bigint), CAST(-1 AS bigint), 0, 0, 0"
+        }
+        let behind: SQLStatement =
+            if let app {
+                """
+                app = \(SQLStatement.app(app)) AND (queue, state, blocked_on, due)
+                    > (found.queue, found.state, found.blocked_on, \(raw: "\(Int64.max)"))
+                """
+            } else {
+                """
+                (app, queue, state, blocked_on, due)
+                    > (found.app, found.queue, found.state, found.blocked_on, \(raw: "\(Int64.max)"))
+                """
+            }
+        return """
+            WITH RECURSIVE found(id, priority, app, queue, state, blocked_on) AS (
+                SELECT * FROM (\(SQLStatement(joining: seeds, with: " UNION ALL "))) AS seed
+                UNION ALL
+                SELECT head.id, head.priority, head.app, head.queue, head.state, head.blocked_on
+                FROM found JOIN message AS head ON head.id = (
+                    SELECT id FROM message WHERE priority = found.priority AND \(behind)
+                    ORDER BY priority, app, queue, state, blocked_on, due LIMIT 1)
+            )
+            SELECT head.priority, head.app, head.queue, head.state, head.blocked_on,
+                CASE WHEN head.due > \(now) AND head.state <> \(raw: "\(MessageState.published.rawValue)") THEN NULL
+                    WHEN head.first > 0 THEN (\(self.firstOfRange)) ELSE (\(self.ofRetry)) END AS began
+            FROM found JOIN message AS head ON head.id = found.id
+            """
+    }
+
+    /// When the first unfinished job of a message's range began to wait; of a range of finished ones not all are looked at.
+    private static let firstOfRange: SQLStatement = """
+        SELECT began FROM (
+            SELECT coalesce(starts_at, accepted) AS began, finished FROM job
+            WHERE sequence BETWEEN head.first AND CASE WHEN head.last < head.first THEN head.first ELSE head.last END
+            ORDER BY sequence LIMIT 1000
+        ) AS member WHERE finished IS NULL LIMIT 1
+        """
+
+    /// When the job of a retry began to wait.
+    private static let ofRetry: SQLStatement = """
+        SELECT coalesce(job.starts_at, job.accepted) FROM batch JOIN job ON job.sequence = batch.job
+        WHERE batch.message = head.id AND batch.open = 1 LIMIT 1
+        """
+
+    /// How many members some messages of a group have, and how many messages these are.
+    fileprivate static func members(of group: SQLRow, limit: Int) throws -> SQLStatement {
+        """
+        SELECT count(*) AS messages, CAST(coalesce(sum(open), 0) AS bigint) AS members FROM (
+            SELECT open FROM message
+            WHERE priority = \(try group["priority"] as Int) AND app = \(try group["app"] as Int64)
+                AND queue = \(try group["queue"] as Int) AND state = \(try group["state"] as Int)
+                AND blocked_on = \(try group["blocked_on"] as Int) LIMIT \(limit)
+        ) AS counted
+        """
+    }
+}
+
+extension StoreHealth where Self: SQLEngine {
+    /// The state of a store.
+    ///
+    /// - Parameter space: What only the driver knows.
+    /// - Throws: ``StoreError``.
+    package func state(space: StoreSpace?) async throws -> StoreState {
+        let rows = try await self.rows([
+            "SELECT unfinished FROM backlog",
+            "SELECT count(*) AS dead FROM (SELECT 1 FROM dead LIMIT \(StoreState.mostDead)) AS counted",
+        ])
+        return StoreState(
+            jobs: try rows[0].first?["unfinished"] ?? 0,
+            dead: try rows[1].first?["dead"] ?? 0,
+            space: space
+        )
+    }
+
+    package func queues(of app: AppID?) async throws -> [WorkQueue: QueueLoad] {
+        let wall = self.clock.wall
+        // An app's are all counted.
+        var loads = QueueLoads(most: app == nil ? QueueLoad.mostMessages : .max)
+        let rows = try await self.rows(QueueTable.groups(of: app, now: self.clock.now))
+        // Some at a time: whether more of a queue are to be counted shows behind them.
+        for start in stride(from: 0, to: rows.count, by: 8) {
+            let groups = try rows[start..<min(start + 8, rows.count)].map { row in
+                (row: row, group: try QueueGroup(row, wall: wall))
+            }
+            let counts = try await self.rows(
+                groups.map { try QueueTable.members(of: $0.row, limit: max(0, loads.limit(of: $0.group))) }
+            )
+            for (group, rows) in zip(groups, counts) {
+                guard let row = rows.first else { continue }
+                loads.add(group.group, messages: try row["messages"], members: try row["members"])
+            }
+        }
+        return loads.loads
+    }
+}
+
+extension QueueGroup {
+    fileprivate init(_ row: SQLRow, wall: Timestamp) throws {
+        self.init(
+            queue: try WorkQueue(number: row["queue"]),
+            state: try MessageState(stored: row["state"]),
+            began: try row["began"],
+            wall: wall
+        )
+    }
+}
