@@ -63,7 +63,7 @@ import Testing
         self.fixture.time.advance(.seconds(200_000))
         var removed = 0
         repeat {
-            removed = try await self.fixture.store.perform(.perform(.remove(.jobs, olderThan: .seconds(1), after: 0)), limit: 2).rows
+            removed = try await self.fixture.store.perform(.remove(.jobs, olderThan: .seconds(1)), limit: 2).rows
             #expect(try await self.scenario.auditFaults() == [])
         } while removed > 0
     }

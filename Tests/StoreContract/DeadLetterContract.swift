@@ -375,7 +375,7 @@ import Testing
         let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
         self.time.advance(.seconds(2 * 86_400))
         func clean(_ kind: Retained) async throws -> Int {
-            try await self.store.perform(.perform(.remove(kind, olderThan: .seconds(86_400), after: 0)), limit: 100).rows
+            try await self.store.perform(.remove(kind, olderThan: .seconds(86_400)), limit: 100).rows
         }
         _ = try await clean(.jobs)
         #expect(try await self.scenario.job(job.id).state == .completed)

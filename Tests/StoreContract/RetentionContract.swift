@@ -193,7 +193,7 @@ import Testing
         let before = try await self.scenario.counts(job.id)
         self.time.advance(Self.day)
         var chunks = 0
-        while try await self.store.perform(.perform(.remove(.jobs, olderThan: Self.day, after: 0)), limit: 7).rows > 0 {
+        while try await self.store.perform(.remove(.jobs, olderThan: Self.day), limit: 7).rows > 0 {
             chunks += 1
             if let left = try await self.store.job(job.id, app: .default) {
                 #expect(left.state == .completed)

@@ -189,7 +189,7 @@ enum Everything {
             at: scenario.time.wall
         )
         #expect(try await scenario.record(outcome))
-        #expect(try await scenario.store.perform(.perform(.remove(.recipients, olderThan: .zero, after: 0)), limit: 9).rows == 1)
+        #expect(try await scenario.store.perform(.remove(.recipients, olderThan: .zero), limit: 9).rows == 1)
     }
 
     /// What is done for many at once: imports, groups and their deliveries.
@@ -269,7 +269,7 @@ enum Everything {
         scenario.time.advance(.seconds(100 * 86_400))
         var removed = 0
         for kind in Retained.allCases + [.contents] {
-            removed += try await scenario.store.perform(.perform(.remove(kind, olderThan: .seconds(86_400), after: 0)), limit: 100).rows
+            removed += try await scenario.store.perform(.remove(kind, olderThan: .seconds(86_400)), limit: 100).rows
         }
         #expect(removed > 5)
         try await scenario.expireRegistrations(limit: 5)
