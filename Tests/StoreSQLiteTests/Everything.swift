@@ -1,6 +1,7 @@
 import PushModel
 import Store
 import StoreContract
+import StoreSQL
 import Testing
 
 /// All that a store can do, once: so that it has prepared all its statements.

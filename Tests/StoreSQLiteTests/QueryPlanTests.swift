@@ -4,6 +4,7 @@ import PushModel
 import Store
 import StoreContract
 import StoreKit
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite
@@ -233,6 +234,17 @@ struct QueryPlanTests {
         #expect(try await self.plan(pinned.sql, in: keep.store) == pinned.plan)
     }
 
+    @Test(arguments: [AppID.default, nil])
+    func aQueuesGroupIsFoundByOneLook(app: AppID?) async throws {
+        let keep = try TemporaryStore()
+        let sql = SQLDialect.sqlite.text(of: QueueTable.groups(of: app, now: 0))
+        let searches = try await self.plan(sql, in: keep.store).filter { $0.contains("message_due") }
+        let group =
+            app == nil
+            ? "(app,queue,state,blocked_on,due)>(?,?,?,?,?)" : "app=? AND (queue,state,blocked_on,due)>(?,?,?,?)"
+        #expect(searches == ["SEARCH message USING COVERING INDEX message_due (priority=? AND \(group))"])
+    }
+
     /// Fan-out is the second of three changes of a small send's row: it is to touch the table alone.
     @Test func fanningOutASmallSendTouchesNoIndexOfOpenJobs() async throws {
         let keep = try TemporaryStore()
@@ -304,7 +316,7 @@ struct QueryPlanTests {
         let isList =
             sql.contains("ORDER BY registration.row") || sql.contains("ORDER BY job.sequence DESC")
             || sql == RowWalker.live || sql == UserRemoval.jobs
-        let hasBetter = sql.contains("user = ?") || sql.contains("job.key = ?") || sql.contains("tagged")
+        let hasBetter = sql.contains("user\" = ?") || sql.contains("user = ?") || sql.contains("job.key = ?") || sql.contains("tagged")
         if isByWide, !isList || hasBetter { return true }
         let isExistence = sql == "SELECT 1 FROM batch WHERE job = ? LIMIT 1"
         // An insert's and a deletion's steps are the checks of foreign keys.

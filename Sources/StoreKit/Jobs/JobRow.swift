@@ -20,70 +20,62 @@ package struct JobRow: Sendable {
     package var work: Job.Work { self.plain.work }
     package var state: Job.State { self.plain.state }
 
+    /// What else is to be read to show it.
+    package var needs: [JobDetail] {
+        guard case .send(let send) = self.work else { return self.state == .queued ? [.waiting, .paused] : [] }
+        var needs: [JobDetail] = send.content.kind == .template ? [.counts, .platformCounts] : [.counts]
+        switch self.state {
+        case .queued: needs += [.paused, .openServices]
+        case .running:
+            // Some of its batches may wait that workers have deferred, while others are in flight.
+            needs += [.cursors, .deferral, .paused, .openServices]
+            if self.isFannedOut { needs.append(.waiting) }
+        case .cancelling, .expiring, .cancelled, .expired: needs.append(.cursors)
+        case .scheduled, .retrying, .completed, .abandoned: break
+        }
+        return needs
+    }
+
     /// The job for display.
     ///
     /// - Parameters:
-    ///   - source: Reads what else there is of it.
+    ///   - details: What ``needs`` asks for.
     ///   - clock: Converts the time of the next retry.
     /// - Returns: The job with its counts; its state is retrying if all its open work waits.
-    /// - Throws: What the source does.
-    package func job(reading source: some JobSource, clock: StoreClock) throws -> Job {
-        let waiting = try self.waiting(reading: source)
-        let paused = try self.pause(reading: source)
-        let reason = try self.waitReason(paused: paused, waiting: waiting?.reason, reading: source)
+    package func job(with details: JobDetails, clock: StoreClock) -> Job {
+        let paused = self.pause(details)
         var job = self.plain
-        if let waiting {
+        if let waiting = details.waiting {
             job.state = .retrying
             if paused == nil { job.due = clock.wall(at: waiting.due) }
         }
         if self.state == .scheduled { job.due = job.startsAt }
-        job.reason = job.reason ?? reason?.text
-        job.cause = reason?.cause
-        job.progress = try self.progress(reading: source)
-        guard case .send(let send) = self.work else { return job }
-        job.counts = try source.counts()
-        if send.content.kind == .template { job.platformCounts = try source.platformCounts() }
+        if job.reason == nil {
+            // A pause comes before all else.
+            let reason = paused.map(Pause.reason) ?? details.waiting?.reason ?? details.deferral
+            job.reason = reason?.text
+            job.cause = reason?.cause
+        }
+        job.progress = self.progress(details.cursors)
+        job.counts = details.counts
+        job.platformCounts = details.platformCounts
         return job
     }
 
-    /// What a job waits for, where all that is open of it waits for a later try.
-    private func waiting(reading source: some JobSource) throws -> JobWaiting? {
-        switch (self.state, self.work.kind) {
-        case (.queued, .register): try source.deferral()
-        case (.running, .send) where self.isFannedOut: try source.isInFlight() ? nil : source.firstWaiting()
-        default: nil
-        }
-    }
-
-    /// What it waits for, where it does: a pause comes before all else.
-    private func waitReason(
-        paused: WorkQueue?,
-        waiting: WaitReason?,
-        reading source: some JobSource
-    ) throws -> WaitReason? {
-        if self.plain.reason != nil { return nil }
-        if let reason = paused.map(Pause.reason) ?? waiting { return reason }
-        // Some of its batches wait that workers have deferred, while others may be in flight.
-        return self.state == .running && self.work.kind == .send ? try source.reasonOfDeferred() : nil
-    }
-
     /// The paused queue that keeps some of it waiting, if one does.
-    private func pause(reading source: some JobSource) throws -> WorkQueue? {
-        guard self.state == .queued || self.state == .running else { return nil }
-        return try source.pausedQueues().first { queue in
+    private func pause(_ details: JobDetails) -> WorkQueue? {
+        details.paused.first { queue in
             switch queue {
             case .register: self.work.kind == .register
             case .send: self.work.kind == .send && !self.isFannedOut
-            case .deliver(let pns): try source.isOpen(at: pns)
+            case .deliver(let pns): details.openServices.contains(pns)
             }
         }
     }
 
     /// Estimates the size of the audience, assuming that devices are spread evenly over row numbers.
-    private func progress(reading source: some JobSource) throws -> Job.Progress? {
-        guard self.state == .running || self.state.isStopped, case .send(let send) = self.work else { return nil }
-        let cursors = try source.cursors()
-        guard !cursors.isEmpty else { return nil }
+    private func progress(_ cursors: [PushService: FanOutCursor]) -> Job.Progress? {
+        guard !cursors.isEmpty, case .send(let send) = self.work else { return nil }
         // A list is not spread over row numbers, and soon in batches.
         let isSpread = send.audience.expression != nil
         return Job.Progress(

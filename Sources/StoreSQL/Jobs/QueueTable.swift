@@ -12,17 +12,12 @@ package enum QueueTable {
         let seeds = Priority.allCases.map { priority -> SQLStatement in
             "SELECT CAST(NULL AS bigint), CAST(\(raw: "\(priority.rank)") AS bigint), CAST(-1 AS bigint), 0, 0, 0"
         }
+        let last: SQLStatement = "found.queue, found.state, found.blocked_on, \(raw: "\(Int64.max)")"
         let behind: SQLStatement =
             if let app {
-                """
-                app = \(SQLStatement.app(app)) AND (queue, state, blocked_on, due)
-                    > (found.queue, found.state, found.blocked_on, \(raw: "\(Int64.max)"))
-                """
+                "app = \(SQLStatement.app(app)) AND (queue, state, blocked_on, due) > (\(last))"
             } else {
-                """
-                (app, queue, state, blocked_on, due)
-                    > (found.app, found.queue, found.state, found.blocked_on, \(raw: "\(Int64.max)"))
-                """
+                "(app, queue, state, blocked_on, due) > (found.app, \(last))"
             }
         return """
             WITH RECURSIVE found(id, priority, app, queue, state, blocked_on) AS (
@@ -86,34 +81,26 @@ extension StoreHealth where Self: SQLEngine {
     }
 
     package func queues(of app: AppID?) async throws -> [WorkQueue: QueueLoad] {
-        let wall = self.clock.wall
+        let wall = self.clock.wall.milliseconds
+        var loads = Dictionary(uniqueKeysWithValues: WorkQueue.allCases.map { ($0, QueueLoad()) })
         // An app's are all counted.
-        var loads = QueueLoads(most: app == nil ? QueueLoad.mostMessages : .max)
+        var left = loads.mapValues { _ in app == nil ? QueueLoad.mostMessages : .max }
         let rows = try await self.rows(QueueTable.groups(of: app, now: self.clock.now))
         // Some at a time: whether more of a queue are to be counted shows behind them.
         for start in stride(from: 0, to: rows.count, by: 8) {
             let groups = try rows[start..<min(start + 8, rows.count)].map { row in
-                (row: row, group: try QueueGroup(row, wall: wall))
+                (row: row, queue: try WorkQueue(number: row["queue"]))
             }
             let counts = try await self.rows(
-                groups.map { try QueueTable.members(of: $0.row, limit: max(0, loads.limit(of: $0.group))) }
+                groups.map { try QueueTable.members(of: $0.row, limit: max(0, left[$0.queue] ?? 0)) }
             )
-            for (group, rows) in zip(groups, counts) {
-                guard let row = rows.first else { continue }
-                loads.add(group.group, messages: try row["messages"], members: try row["members"])
+            for ((row, queue), count) in zip(groups, counts.compactMap(\.first)) {
+                left[queue]? -= try count["messages"]
+                let age = try (row["began"] as Int64?).map { Duration.milliseconds(max(0, wall.clampedSubtracting($0))) }
+                let state = try MessageState(stored: row["state"])
+                loads[queue]?.add(try count["members"], of: queue, state, age: age)
             }
         }
-        return loads.loads
-    }
-}
-
-extension QueueGroup {
-    fileprivate init(_ row: SQLRow, wall: Timestamp) throws {
-        self.init(
-            queue: try WorkQueue(number: row["queue"]),
-            state: try MessageState(stored: row["state"]),
-            began: try row["began"],
-            wall: wall
-        )
+        return loads
     }
 }

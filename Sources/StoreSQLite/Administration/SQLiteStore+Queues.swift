@@ -10,13 +10,4 @@ extension Database {
             [queue.description, PauseTable.allApps, app]
         )
     }
-
-    /// The queues in which an app's work is paused.
-    func pausedQueues(of app: AppID) throws -> [WorkQueue] {
-        try self.all(
-            "SELECT queue FROM pause WHERE app = ? OR app = (SELECT number FROM app WHERE name = ?)",
-            [PauseTable.allApps, app.name]
-        ) { WorkQueue($0[0] as String) }
-        .compactMap { $0 }
-    }
 }

@@ -63,11 +63,6 @@ final class WriteContext {
             kept.scheduled + self.counts.scheduled + self.added.scheduled
         )
     }
-
-    /// Counts that a reader of the table would miss.
-    func unwritten(job: Int64) -> [(pns: Int, kind: DeliveryCountClass, count: Int)] {
-        self.counts.of(job: job) + self.added.of(job: job)
-    }
 }
 
 /// Pending additions to the tables `delivery_count` and `backlog`, removed members of messages, and ends of jobs; used
@@ -120,10 +115,6 @@ final class Counts {
         self.messages.merge(other.messages, uniquingKeysWith: +)
         self.countBacklog(unfinished: other.unfinished, scheduled: other.scheduled)
         for (state, count) in other.finished { self.countFinished(state, count) }
-    }
-
-    func of(job: Int64) -> [(pns: Int, kind: DeliveryCountClass, count: Int)] {
-        (self.jobs[job] ?? [:]).map { ($0.key.pns, $0.key.kind, $0.value) }
     }
 
     func write(to database: Database) throws {

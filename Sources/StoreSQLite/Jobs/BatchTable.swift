@@ -90,22 +90,6 @@ extension Database {
             [job]
         ) { OpenPage($0) }
     }
-
-    /// Whether any batch of a job is open at a service, or at all.
-    func hasOpenBatch(_ job: Int64, at pns: PushService? = nil) throws -> Bool {
-        guard let pns else {
-            return try self.exists("SELECT 1 FROM job WHERE sequence = ? AND \(BatchTable.isInline)", [job])
-                || self.exists("SELECT 1 FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 LIMIT 1", [job])
-        }
-        return try self.exists(
-            "SELECT 1 FROM job WHERE sequence = ? AND inline_pns = ? AND finished IS NULL",
-            [job, pns.number]
-        )
-            || self.exists(
-                "SELECT 1 FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 AND pns = ? LIMIT 1",
-                [job, pns.number]
-            )
-    }
 }
 
 extension WriteContext {

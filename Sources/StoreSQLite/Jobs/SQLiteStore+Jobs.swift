@@ -2,6 +2,7 @@ import GRDB
 package import PushModel
 package import Store
 import StoreKit
+import StoreSQL
 
 extension SQLiteStore: JobStore {
     package func jobs(_ selection: JobSelection) async throws -> Page<Job> {
@@ -18,22 +19,6 @@ extension SQLiteStore: JobStore {
                 items: try ids.compactMap { try database.jobRow($0, app: app)?.job(in: database, clock: clock) },
                 cursor: nil
             )
-        }
-    }
-
-    package func registerJobs(of message: MessageID) async throws -> [Job] {
-        let clock = self.clock
-        return try await self.read { database in
-            guard let range = try database.jobRange(of: message.number) else { return [] }
-            let rows = try database.all(
-                """
-                SELECT \(JobRow.columns) FROM \(JobRow.source)
-                WHERE job.sequence BETWEEN ? AND ? AND job.message = ? AND job.kind = ? AND job.ends > ? ORDER BY job.sequence
-                """,
-                [range.lowerBound, range.upperBound, message.number, JobKind.register.number, clock.now],
-                read: JobRow.init
-            )
-            return try rows.map { try $0.job(in: database, clock: clock) }
         }
     }
 
@@ -102,12 +87,12 @@ extension SQLiteStore: JobStore {
 
     package func cancel(_ id: JobID, app: AppID) async throws -> Job? {
         try await self.write { context in
-            guard let row = try context.database.jobRow(id, app: app) else { return nil }
+            guard let row = try context.database.jobRow(id, app: app) else { return }
             if !row.state.isFinal, row.state.stopCause == nil {
                 try context.stop(row.plain.sequence, cause: .cancelled)
             }
-            return try context.database.jobRow(sequence: row.plain.sequence).map(context.job)
         }
+        return try await self.job(id, app: app)
     }
 }
 

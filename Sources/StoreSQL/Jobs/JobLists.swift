@@ -1,0 +1,190 @@
+package import PushModel
+package import Store
+import StoreKit
+
+extension JobStore where Self: SQLEngine {
+    /// A page of jobs, newest first.
+    package func list(_ query: JobQuery) async throws -> Page<Job> {
+        let (cursors, clock) = (self.cursors, self.clock)
+        let before = try cursors.open(query.cursor, .jobs, of: query.app) ?? .max
+        let limit = min(max(1, query.limit), 1000)
+        var last: Int64?
+        if let end = query.end(before: before) { last = try await self.rows(end).first.map { try $0["sequence"] } }
+        let conditions = query.conditions(before: before, from: last ?? 0)
+        let sizes = try await self.rows(
+            """
+            SELECT job.sequence, length(job.work) + coalesce(length(job.result), 0) AS size FROM job WHERE \(conditions)
+            ORDER BY job.sequence DESC LIMIT \(limit + 1)
+            """
+        )
+        var (end, bytes, count) = (Int64(0), 0, 0)
+        for row in sizes.prefix(limit) where bytes < JobQuery.pageBytes {
+            (end, bytes, count) = (try row["sequence"], bytes + (try row["size"]), count + 1)
+        }
+        guard count > 0 else { return Page(items: [], cursor: last.map { cursors.seal($0, .jobs, of: query.app) }) }
+        let rows = try await self.rows(
+            JobTable.rows("\(conditions) AND job.sequence >= \(end) ORDER BY job.sequence DESC")
+        )
+        let next = count < sizes.count ? end : last
+        return Page(
+            items: try await self.shown(rows.map { try JobRow($0) }, clock: clock),
+            cursor: next.map { cursors.seal($0, .jobs, of: query.app) }
+        )
+    }
+
+    private func shown(_ rows: [JobRow], clock: StoreClock) async throws -> [Job] {
+        var found = try await self.rows(rows.flatMap { JobTable.details(of: $0) })[...]
+        return try rows.map { row in
+            defer { found = found.dropFirst(row.needs.count) }
+            return try JobTable.job(row, found, clock: clock)
+        }
+    }
+
+    package func registerJobs(of message: MessageID) async throws -> [Job] {
+        let rows = try await self.rows(JobTable.registers(of: message, now: self.clock.now))
+        return try rows.map { try JobRow($0).plain }
+    }
+
+    package func deliveries(_ query: DeliveryQuery) async throws -> Page<DeliveryRecord> {
+        let (cursors, app) = (self.cursors, query.app)
+        let after = try cursors.open(query.cursor, .deliveries, of: app) ?? 0
+        let limit = min(max(1, query.limit), 1000)
+        let outcome: SQLStatement = query.outcome.map { "AND delivery.class = \($0.count.number)" } ?? ""
+        let pns: SQLStatement = query.pns.map { "AND delivery.pns = \($0.number)" } ?? ""
+        let rows = try await self.rows(
+            """
+            SELECT delivery.id AS number, delivery.pns, delivery.row, delivery.class, delivery.status, delivery.reason, delivery.at,
+                registration.id, registration."user", registration.user_shown, delivery.reference
+            FROM delivery LEFT JOIN registration ON registration.row = delivery.row
+            WHERE delivery.job = (SELECT sequence FROM job WHERE id = \(query.job) AND app = \(SQLStatement.app(app)))
+                AND delivery.id > \(after) \(outcome) \(pns) ORDER BY delivery.id LIMIT \(limit + 1)
+            """
+        )
+        return try Page(
+            rows.map { (number: try $0["number"] as Int64, record: try DeliveryRecord($0, job: query.job)) },
+            limit: limit,
+            cursor: { cursors.seal($0.number, .deliveries, of: app) },
+            item: \.record
+        )
+    }
+}
+
+extension JobQuery {
+    /// The most text of sends and results that a page is read from, in characters: a page of large ones is short.
+    fileprivate static let pageBytes = 1 << 20
+    /// The most jobs of a label or a caller that a page looks at, where no index finds those that are asked for.
+    private static let most = 5_000
+
+    private var isOfCaller: Bool { self.user != nil || self.key != nil }
+
+    /// Finds the row at which reading for a page ends, with or without results; nil, or no row, for the end of the list.
+    ///
+    /// Otherwise a filter that matches none of very many jobs would keep a reader busy for long.
+    fileprivate func end(before: Int64) -> SQLStatement? {
+        let isFiltered = self.kind != nil || self.since != nil || self.pns != nil || self.state != nil
+        guard isFiltered || self.label != nil && self.isOfCaller else { return nil }
+        let owner: SQLStatement? =
+            self.label.map { "label = \($0.text)" } ?? self.user.map { "\"user\" = \($0.key.text)" }
+            ?? self.key.map { "key = \($0)" }
+        return owner.map { owner in
+            """
+            SELECT sequence FROM job WHERE app = \(SQLStatement.app(self.app)) AND \(owner) AND sequence < \(before)
+            ORDER BY sequence DESC LIMIT 1 OFFSET \(raw: "\(Self.most)")
+            """
+        }
+    }
+
+    /// The rows' conditions.
+    fileprivate func conditions(before: Int64, from: Int64) -> SQLStatement {
+        var conditions: [SQLStatement] = [
+            "job.app = \(SQLStatement.app(self.app)) AND job.sequence < \(before) AND job.sequence >= \(from)"
+        ]
+        if let label = self.label { conditions.append("job.label = \(label.text)") }
+        // A label finds fewer: with one, the index of callers is not to be chosen.
+        func column(_ name: String) -> SQLStatement { self.label == nil ? "\(raw: name)" : "coalesce(\(raw: name), '')" }
+        if let user = self.user { conditions.append("\(column("job.\"user\"")) = \(user.key.text)") }
+        if let key = self.key { conditions.append("\(column("job.key")) = \(key)") }
+        if let kind = self.kind { conditions.append("job.kind = \(raw: "\(kind.number)")") }
+        if let since = self.since { conditions.append("job.accepted >= \(since)") }
+        if let pns = self.pns {
+            conditions.append(
+                """
+                (job.platforms & \(pns.bit) <> 0 OR job.inline_pns = \(pns.number) AND job.finished IS NOT NULL
+                    OR EXISTS (SELECT 1 FROM delivery_count WHERE delivery_count.job = job.sequence AND delivery_count.pns = \(pns.number)))
+                """
+            )
+        }
+        if let state = self.state { conditions.append(self.condition(of: state)) }
+        return SQLStatement(joining: conditions, with: " AND ")
+    }
+
+    private func condition(of state: Job.State) -> SQLStatement {
+        // As a number in the text, for the index of states is partial; not for choosing an index where there is a better.
+        let isIndexed = !self.isOfCaller && self.label == nil
+        let stored: SQLStatement = "\(raw: isIndexed ? "" : "+")job.state = \(raw: "\(state.number)")"
+        let shown: SQLStatement =
+            switch state {
+            case .retrying: "(\(stored) AND \(Self.isWaiting) OR \(Self.isDeferred))"
+            case .running: "\(stored) AND NOT \(Self.isWaiting)"
+            case .queued: "\(stored) AND NOT \(Self.isDeferred)"
+            default: stored
+            }
+        // The states in the index; most jobs are completed and not in it.
+        guard isIndexed, state != .completed else { return shown }
+        return state.isFinal
+            ? "\(shown) AND job.state > \(raw: "\(Job.State.completed.number)")" : "\(shown) AND job.finished IS NULL"
+    }
+
+    private static let isPublished: SQLStatement = "message.state = \(raw: "\(MessageState.published.rawValue)")"
+
+    /// A register job that its worker deferred, as ``JobRow`` shows it.
+    private static let isDeferred: SQLStatement = """
+        (+job.state = \(raw: "\(Job.State.queued.number)") AND job.kind = \(raw: "\(JobKind.register.number)") AND EXISTS (
+            SELECT 1 FROM message WHERE message.id = job.message
+                AND message.state = \(raw: "\(MessageState.deferred.rawValue)") AND message.reason IS NOT NULL))
+        """
+
+    /// All that is open of a job that is fanned out waits for a later try.
+    private static let isWaiting: SQLStatement = """
+        (job.fanned_out = 1 AND job.kind = \(raw: "\(JobKind.send.number)")
+            AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = job.message AND \(Self.isPublished))
+            AND NOT EXISTS (
+                SELECT 1 FROM batch JOIN message ON message.id = batch.message
+                WHERE batch.job = job.sequence AND batch.open = 1 AND \(Self.isPublished)))
+        """
+}
+
+extension DeliveryRecord {
+    fileprivate init(_ row: SQLRow, job: JobID) throws {
+        let number: Int64 = try row["row"]
+        self.init(
+            pns: try PushService(stored: row["pns"]),
+            row: number,
+            registration: try (row["id"] as String?).map { try RegistrationID(stored: $0) },
+            user: try (row["user"] as String?).map { try UserName(stored: $0, shown: row["user_shown"]) },
+            reference: try row["reference"],
+            outcome: try Outcome(DeliveryCountClass(number: row["class"])),
+            status: try row["status"],
+            reason: try row["reason"],
+            at: try row["at"],
+            notificationID: job.notificationID(row: number)
+        )
+    }
+}
+
+extension DeliveryRecord.Outcome {
+    fileprivate var count: DeliveryCountClass {
+        switch self {
+        case .accepted: .accepted
+        case .failed(let failure): .failed(failure)
+        }
+    }
+
+    fileprivate init(_ kind: DeliveryCountClass) throws(StoreError) {
+        switch kind {
+        case .accepted: self = .accepted
+        case .failed(let failure): self = .failed(failure)
+        case .targets, .expired, .cancelled: throw StoreError(.corrupt, "a device's row has no outcome")
+        }
+    }
+}
