@@ -249,7 +249,8 @@ import Testing
         let chunk = try await self.store.perform(.remove(.recipients, olderThan: .zero), limit: 2)
         #expect(chunk == ChoreChunk(rows: 2, next: job.sequence - 1))
         #expect(
-            try await self.store.perform(.remove(.recipients, olderThan: .zero, after: job.sequence - 1), limit: 2).rows == 1
+            try await self.store.perform(.remove(.recipients, olderThan: .zero, after: job.sequence - 1), limit: 2).rows
+                == 1
         )
         #expect(try await self.pages(job, .apns, limit: 10) == [])
         #expect(try self.recipients(try await self.scenario.job(job.id)).count == 3)

@@ -107,9 +107,9 @@ package struct ProcessHealth: Sendable {
     }
 
     private static func text(of queues: [WorkQueue: QueueLoad]) -> String {
-        let loads = WorkQueue.allCases.map { (labels: [.queue: $0.description], load: queues[$0] ?? QueueLoad()) }
-        return MetricDescription.queueJobs.text(loads.map { ($0.labels, Double($0.load.members)) })
-            + MetricDescription.queueOldest.text(loads.map { ($0.labels, $0.load.oldest.inSeconds) })
+        let loads = WorkQueue.allCases.map { ($0.description, queues[$0] ?? QueueLoad()) }
+        return MetricDescription.queueJobs.text(loads.map { ([.queue: $0], Double($1.members)) })
+            + MetricDescription.queueOldest.text(loads.map { ([.queue: $0], $1.oldest.inSeconds) })
     }
 
     /// Asks the store; nil when it fails, or does not answer in 2 seconds.

@@ -34,7 +34,9 @@ package struct JobDetails: Sendable {
     package init() {}
 
     /// Adds the services that a message waits for, by its column `blocked_on`.
-    package mutating func addServices(blockedOn bits: Int) { self.openServices.formUnion(BlockedOn(bits: bits).services) }
+    package mutating func addServices(blockedOn bits: Int) {
+        self.openServices.formUnion(BlockedOn(bits: bits).services)
+    }
 }
 
 /// What a job waits for, and until when by the store's clock.

@@ -110,7 +110,7 @@ extension JobQuery {
             conditions.append(
                 """
                 (job.platforms & \(pns.bit) <> 0 OR job.inline_pns = \(pns.number) AND job.finished IS NOT NULL
-                    OR EXISTS (SELECT 1 FROM delivery_count WHERE delivery_count.job = job.sequence AND delivery_count.pns = \(pns.number)))
+                    OR EXISTS (SELECT 1 FROM delivery_count AS sent WHERE sent.job = job.sequence AND sent.pns = \(pns.number)))
                 """
             )
         }

@@ -54,6 +54,7 @@ package enum JobTable {
     ///   - row: Its row.
     ///   - rows: What ``details(of:)`` gives, in that order.
     ///   - clock: Converts the time of the next retry.
+    /// - Returns: The job.
     /// - Throws: ``StoreError`` for a corrupt row.
     package static func job(_ row: JobRow, _ rows: some Sequence<[SQLRow]>, clock: StoreClock) throws -> Job {
         var details = JobDetails()

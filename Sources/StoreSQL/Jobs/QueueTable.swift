@@ -67,6 +67,7 @@ extension StoreHealth where Self: SQLEngine {
     /// The state of a store.
     ///
     /// - Parameter space: What only the driver knows.
+    /// - Returns: All of it.
     /// - Throws: ``StoreError``.
     package func state(space: StoreSpace?) async throws -> StoreState {
         let rows = try await self.rows([
@@ -96,7 +97,9 @@ extension StoreHealth where Self: SQLEngine {
             )
             for ((row, queue), count) in zip(groups, counts.compactMap(\.first)) {
                 left[queue]? -= try count["messages"]
-                let age = try (row["began"] as Int64?).map { Duration.milliseconds(max(0, wall.clampedSubtracting($0))) }
+                let age = try (row["began"] as Int64?).map { began in
+                    Duration.milliseconds(max(0, wall.clampedSubtracting(began)))
+                }
                 let state = try MessageState(stored: row["state"])
                 loads[queue]?.add(try count["members"], of: queue, state, age: age)
             }
