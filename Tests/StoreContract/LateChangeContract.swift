@@ -176,7 +176,7 @@ import Testing
         for number in 0..<4 {
             let issue = RegisterRequest.issue(candidate: .random(), handles: [])
             let result = try await self.store.register(issue, of: RegisterJob(app: app, sequence: Int64(number + 1)))
-            guard case .issued(let id) = result else { throw Unexpected("\(result)") }
+            guard case .issued(let id) = result else { throw Unexpected(String(describing: result)) }
             ids.append(id)
         }
         for step in steps {

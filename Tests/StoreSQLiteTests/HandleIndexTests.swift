@@ -111,16 +111,16 @@ struct HandleIndexTests {
                     results.append(try await Self.bring([named], sequence, keep))
                 case 2, 3:
                     let (user, handle) = (rows[0].user?.name ?? "", rows[0].handle.text)
-                    results.append([
-                        "\(try await scenario.upsert(id, user: user, handle: handle, pns: rows[0].pns, sequence: sequence))"
-                    ])
+                    let pns = rows[0].pns
+                    let result = try await scenario.upsert(id, user: user, handle: handle, pns: pns, sequence: sequence)
+                    results.append([String(describing: result)])
                 default:
                     let end = RegisterRequest.delete(id)
                     let result = try await keep.store.register(
                         end,
                         of: RegisterJob(app: .default, sequence: sequence)
                     )
-                    results.append(["\(result)"])
+                    results.append([String(describing: result)])
                 }
             }
             #expect(results[0] == results[1])
