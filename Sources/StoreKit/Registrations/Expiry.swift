@@ -7,17 +7,19 @@ extension RegisterRequest {
     /// - Parameters:
     ///   - lifetime: How long registrations live; nil = for ever.
     ///   - now: The time by the clock that does not jump.
+    /// - Returns: The end; nil = never.
     package func expires(within lifetime: Duration?, from now: Timestamp) -> Timestamp? {
         [lifetime.map(now.advanced), self.expires].compactMap { $0 }.min()
     }
 }
 
 extension [ImportedRegistration] {
-    /// Those, each with an end: a row's own counts, even where it is later.
+    /// Gives an end to those that have none.
     ///
     /// - Parameters:
     ///   - lifetime: How long the others live; nil = for ever.
     ///   - now: The time by the clock that does not jump.
+    /// - Returns: All, in their order.
     package func expiring(after lifetime: Duration?, from now: Timestamp) -> [ImportedRegistration] {
         guard let end = lifetime.map(now.advanced) else { return self }
         return self.map { row in
