@@ -40,11 +40,10 @@ import Testing
                 template: template(number).map { DeviceTemplate(name: "t", content: .init(body: $0)) }
             )
         }
-        let sequence = try await store.beginImport()
         for start in stride(from: 0, to: rows.count, by: 500) {
             let some = Array(rows[start..<min(rows.count, start + 500)])
             #expect(
-                try await store.importRegistrations(some, app: .default, sequence: sequence)
+                try await store.importRegistrations(some, app: .default, sequence: nil, lifetime: nil).results
                     .allSatisfy { $0 == .created }
             )
         }

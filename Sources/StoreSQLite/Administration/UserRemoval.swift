@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-package import PushModel
+import PushModel
 import Store
 import StoreKit
 
@@ -96,7 +96,8 @@ struct UserRemoval: Sendable {
 }
 
 extension SQLiteStore {
-    package func removeUser(by job: Int64) async throws -> RegisterResult? {
+    /// Does a part of the removal of a user.
+    func removeUser(by job: Int64) async throws -> RegisterResult? {
         let now = self.clock.now
         let removal: UserRemoval
         switch try await self.read({ try UserRemoval.state(of: job, at: now, in: $0) }) {
