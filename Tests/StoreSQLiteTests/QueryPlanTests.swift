@@ -197,9 +197,7 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
-            sql: """
-                SELECT sequence FROM job WHERE finished IS NULL AND stopped IS NULL AND ends <= ? ORDER BY ends LIMIT ?
-                """,
+            sql: SQLDialect.sqlite.text(of: JobTable.jobsToExpire(at: 0, limit: 1)),
             plan: ["SEARCH job USING INDEX job_ends (ends<?)"]
         ),
         Pinned(

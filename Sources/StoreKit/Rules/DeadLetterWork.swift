@@ -1,4 +1,5 @@
 package import PushModel
+package import Store
 
 /// The effect of a dead letter: the column `closed` of the table `dead`.
 package enum DeadLetterEffect: Int, Sendable {
@@ -6,6 +7,28 @@ package enum DeadLetterEffect: Int, Sendable {
     case batch = 1
     case register = 2
     case send = 3
+}
+
+/// What a dead letter closed.
+package struct ClosedByDeadLetter: Sendable {
+    package let effect: DeadLetterEffect
+    package let job: JobID?
+    package let batch: BatchKey?
+
+    package init(effect: DeadLetterEffect = .nothing, job: JobID? = nil, batch: BatchKey? = nil) {
+        self.effect = effect
+        self.job = job
+        self.batch = batch
+    }
+}
+
+extension IncomingDeadLetter {
+    /// Distinguishes bodies under one message id: FNV-1a.
+    package var digest: Int64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in self.body { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        return Int64(bitPattern: hash)
+    }
 }
 
 /// The job of a dead letter, as it is now.

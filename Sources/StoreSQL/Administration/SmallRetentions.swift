@@ -20,7 +20,7 @@ extension SQLEngine {
             ORDER BY created LIMIT \(limit)
             """, "SELECT number, spec FROM app WHERE spec IS NOT NULL",
         ])
-        guard !found[0].isEmpty else { return ChoreChunk(rows: 0, next: nil) }
+        guard !found[0].isEmpty else { return ChoreChunk(rows: 0) }
         let pictures = try Dictionary(
             uniqueKeysWithValues: found[1].map { row in
                 let spec = try StoredJSON.value(AppSpec.self, from: row["spec"])
@@ -48,16 +48,29 @@ extension SQLEngine {
         let first: SQLStatement = "SELECT id FROM dead ORDER BY id LIMIT \(limit)"
         let old: SQLStatement = "id IN (\(first)) AND at <= \(before)"
         guard try await !self.rows("SELECT id FROM dead WHERE \(old) LIMIT 1").isEmpty else {
-            return ChoreChunk(rows: 0, next: nil)
+            return ChoreChunk(rows: 0)
         }
         let removed = try await self.remove("DELETE FROM dead WHERE \(old)")
+        return ChoreChunk(rows: removed, next: removed == limit ? 0 : nil)
+    }
+
+    /// Removes registrations that are not live, once the job of their last change can change nothing any more.
+    package func removeRegistrations(before: Int64, limit: Int) async throws -> ChoreChunk {
+        let old: SQLStatement = """
+            SELECT row FROM registration
+            WHERE state <> \(raw: "\(Registration.State.live.number)") AND coalesce(ended_at, updated) <= \(before)
+                AND NOT EXISTS (SELECT 1 FROM job WHERE job.sequence = registration.version AND job.ends > \(self.clock.now))
+            ORDER BY coalesce(ended_at, updated)
+            """
+        guard try await !self.rows("\(old) LIMIT 1").isEmpty else { return ChoreChunk(rows: 0) }
+        let removed = try await self.remove("DELETE FROM registration WHERE row IN (\(old) LIMIT \(limit))")
         return ChoreChunk(rows: removed, next: removed == limit ? 0 : nil)
     }
 
     /// Removes sessions that have ended.
     package func removeSessions(limit: Int) async throws -> ChoreChunk {
         let ended: SQLStatement = "SELECT number FROM session WHERE ends <= \(self.clock.now) ORDER BY ends"
-        guard try await !self.rows("\(ended) LIMIT 1").isEmpty else { return ChoreChunk(rows: 0, next: nil) }
+        guard try await !self.rows("\(ended) LIMIT 1").isEmpty else { return ChoreChunk(rows: 0) }
         let removed = try await self.remove("DELETE FROM session WHERE number IN (\(ended) LIMIT \(limit))")
         return ChoreChunk(rows: removed, next: removed == limit ? 0 : nil)
     }

@@ -88,6 +88,14 @@ package enum HubCallTable {
         """
     }
 
+    /// Ends calls whose process died while it made them.
+    package static func endOverdue(_ condition: SQLStatement, now: Int64) -> SQLStatement {
+        """
+        UPDATE hub_call SET state = \(HubCall.State.unknown.rawValue)
+        WHERE \(condition) AND state = \(HubCall.State.submitting.rawValue) AND until <= \(now)
+        """
+    }
+
     /// Takes calls that are due, each for one: whoever else has read it finds another time.
     static func take(limit: Int, clock: StoreClock) -> SQLTransaction<[AskedHubCall]> {
         let due: SQLStatement = """

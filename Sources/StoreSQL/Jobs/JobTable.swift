@@ -30,6 +30,42 @@ package enum JobTable {
         )
     }
 
+    // MARK: Times
+
+    private static let isScheduled: SQLStatement = "state = \(raw: "\(Job.State.scheduled.number)")"
+
+    /// The apps with scheduled jobs whose time has come, found one after the other in the index.
+    package static func appsToStart(until wall: Timestamp, limit: Int) -> SQLStatement {
+        """
+        WITH RECURSIVE found(app) AS (
+            SELECT min(app) FROM job WHERE \(self.isScheduled)
+            UNION ALL SELECT (SELECT min(app) FROM job WHERE \(self.isScheduled) AND app > found.app) FROM found WHERE app IS NOT NULL
+        )
+        SELECT app FROM found
+        WHERE EXISTS (SELECT 1 FROM job WHERE \(self.isScheduled) AND job.app = found.app AND starts_at <= \(wall)) LIMIT \(limit)
+        """
+    }
+
+    /// The scheduled jobs of an app whose time has come, the first first.
+    package static func jobsToStart(of app: Int64, until wall: Timestamp, limit: Int) -> SQLStatement {
+        """
+        SELECT sequence, kind, priority FROM job
+        WHERE \(self.isScheduled) AND app = \(app) AND starts_at <= \(wall) ORDER BY starts_at LIMIT \(limit)
+        """
+    }
+
+    /// Jobs whose lifetime is over, and that are neither final nor being stopped.
+    package static func jobsToExpire(at now: Int64, limit: Int) -> SQLStatement {
+        """
+        SELECT sequence FROM job WHERE finished IS NULL AND stopped IS NULL AND ends <= \(now) ORDER BY ends LIMIT \(limit)
+        """
+    }
+
+    /// Jobs that were stopped so long ago, and are not final yet.
+    package static func jobsToClose(stoppedBy time: Int64, limit: Int) -> SQLStatement {
+        "SELECT sequence FROM job WHERE stopped <= \(time) ORDER BY stopped LIMIT \(limit)"
+    }
+
     // MARK: Details
 
     /// Reads what else a job needs to be shown, for ``job(_:_:clock:)``.

@@ -4,6 +4,7 @@ import GRDB
 import PushModel
 import Store
 package import StoreKit
+import StoreSQL
 
 extension SQLiteStore {
     /// Writes a consistent copy of a whole store while it is in use, whatever version its tables have; blocks the thread.
@@ -52,27 +53,36 @@ extension SQLiteStore {
                     faults.append("a row of \(row[0] as String) names one of \(row[2] as String) that is not there")
                 }
                 let digest = try database.handleDigest(mask: mask)
-                let lists = try database.first(
-                    "SELECT count(DISTINCT job) FROM recipient WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = recipient.job)"
-                ) { $0[0] as Int }
-                if let lists, lists > 0 { faults.append("\(lists) lists of devices are of no job") }
-                let calls = try database.first(
-                    "SELECT count(*) FROM hub_call WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = hub_call.job)"
-                ) { $0[0] as Int }
-                if let calls, calls > 0 { faults.append("\(calls) calls of a hub are of no job") }
-                for table in ["registration", "recipient"] {
-                    let lost = try database.first(
-                        """
-                        SELECT count(*) FROM \(table) WHERE credential IS NOT NULL
-                            AND NOT EXISTS (SELECT 1 FROM credential WHERE number = \(table).credential)
-                        """
-                    ) { $0[0] as Int }
-                    if let lost, lost > 0 { faults.append("\(lost) rows of \(table) have a credential without a name") }
+                for (rows, words) in Self.strays {
+                    let count: Int = try database.answer("SELECT count(*) AS strays \(rows)").rows.first?["strays"] ?? 0
+                    if count > 0 { faults.append("\(count) \(words)") }
                 }
                 return try faults + TagList.faults(in: database) + HandleIndex.faults(in: database, digest)
             }
         }
     }
+
+    /// Rows that name others which must be there.
+    private static let strays: [(rows: SQLStatement, words: String)] = [
+        (
+            """
+            FROM (SELECT DISTINCT job FROM recipient) AS list WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = list.job)
+            """,
+            "lists of devices are of no job"
+        ),
+        (
+            "FROM hub_call WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = hub_call.job)",
+            "calls of a hub are of no job"
+        ),
+    ] + ["registration", "recipient"].map { table in
+            (
+                """
+                FROM \(raw: table) AS device WHERE credential IS NOT NULL
+                    AND NOT EXISTS (SELECT 1 FROM credential WHERE number = device.credential)
+                """,
+                "rows of \(table) have a credential without a name"
+            )
+        }
 
     /// The most faults to report; SQLite's own check has the same limit.
     static let mostFaults = 100

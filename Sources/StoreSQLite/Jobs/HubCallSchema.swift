@@ -1,6 +1,6 @@
-import GRDB
 import Store
 import StoreKit
+import StoreSQL
 
 /// The calls of hubs over a wire: their table, and what ends of jobs ask of it.
 enum HubCallSchema {
@@ -41,23 +41,11 @@ extension WriteContext {
     /// - Returns: By their numbers those that the hub took, that are unknown, or that are under way.
     /// - Throws: ``StoreError`` for a malformed row; SQLite's error.
     func calls(of job: Int64, pns: Int, from: Int64, to: Int64) throws -> [Int64: HubCallStart] {
-        let found = try self.database.all(
-            "SELECT number, state, until FROM hub_call WHERE job = ? AND pns = ? AND number > ? AND number <= ?",
-            [job, pns, from, to]
-        ) {
-            (
-                number: $0[0] as Int64,
-                call: StoredHubCall(state: try HubCall.State(stored: $0[1]), until: $0[2] as Int64)
-            )
+        let range: SQLStatement = "job = \(job) AND pns = \(pns) AND number > \(from) AND number <= \(to)"
+        let rows = try self.database.answer("SELECT number, state, until FROM hub_call WHERE \(range)").rows
+        if !rows.isEmpty { _ = try self.database.answer(HubCallTable.endOverdue(range, now: self.now)) }
+        return try rows.reduce(into: [:]) { calls, row in
+            calls[try row["number"]] = try StoredHubCall(row).known(at: self.now)
         }
-        for (number, call) in found where call.state == .submitting && call.known(at: self.now) == .unknown {
-            try self.database.run(
-                "UPDATE hub_call SET state = ? WHERE job = ? AND pns = ? AND number = ?",
-                [HubCall.State.unknown.rawValue, job, pns, number]
-            )
-        }
-        return Dictionary(
-            uniqueKeysWithValues: found.compactMap { number, call in call.known(at: self.now).map { (number, $0) } }
-        )
     }
 }

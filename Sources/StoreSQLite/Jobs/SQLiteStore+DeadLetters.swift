@@ -8,7 +8,7 @@ import StoreSQL
 extension SQLiteStore: DeadLetterStore {
     package func replay(deadLetter number: Int64, app: AppID) async throws -> Replay? {
         let now = self.clock.now
-        let seen = try await self.read { try $0.deadLetter(number, app: app) }
+        let seen = try await self.rows(DeadLetterTable.letter(number, app: app)).first.map { try KeptDeadLetter($0) }
         let found: ReplayList
         switch seen.map({ DeadLetterWork(of: $0, at: now) }) {
         case nil: return nil
@@ -18,7 +18,8 @@ extension SQLiteStore: DeadLetterStore {
         case .batch(let page, let job): found = try await self.list(of: page, job: job)
         }
         return try await self.write { context in
-            guard let letter = try context.database.deadLetter(number, app: app) else { return nil }
+            let row = try context.database.answer(DeadLetterTable.letter(number, app: app)).rows.first
+            guard let letter = try row.map({ try KeptDeadLetter($0) }) else { return nil }
             let replay: Replay
             switch DeadLetterWork(of: letter, at: context.now) {
             case .nothing(let reason): return .refused(reason)
@@ -43,24 +44,21 @@ extension SQLiteStore: DeadLetterStore {
     /// The devices of a dead batch: its retries, or its page's present audience.
     private func list(of page: DeadLetterPage, job: Int64) async throws -> ReplayList {
         let pns = page.key.pns.number
-        let retries = try await self.read { database in
-            try database.first(
-                "SELECT retries FROM batch WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
-                [job, pns, page.key.page, page.key.attempt]
-            ) { $0[0] as Data? } ?? nil
+        let batch: SQLStatement = "SELECT retries FROM batch WHERE \(DeadLetterTable.row(of: page.key, job: job))"
+        guard let retries = try await self.rows(batch).first?["retries"] as [UInt8]?? ?? nil else {
+            return ReplayList(devices: try await self.audience(of: page, job: job))
         }
-        guard let retries else { return ReplayList(devices: try await self.audience(of: page, job: job)) }
-        let devices = try RetryList.decode(retries)
+        let devices = try RetryList.decode(Data(retries))
         let rows = Set(devices.map(\.row))
-        let records = try await self.read { database in
-            try database.all(
-                "SELECT id, row FROM delivery WHERE job = ? AND pns = ? AND class = ?",
-                [job, pns, DeliveryCountClass.failed(.dead).number]
-            ) { (id: $0[0] as Int64, row: $0[1] as Int64) }
-        }
+        let records = try await self.rows(
+            """
+            SELECT id, row FROM delivery
+            WHERE job = \(job) AND pns = \(pns) AND class = \(DeliveryCountClass.failed(.dead).number)
+            """
+        )
         return ReplayList(
             devices: devices.map { RetryDevice(row: $0.row, tries: $0.tries, wait: .zero) },
-            records: records.filter { rows.contains($0.row) }.map(\.id)
+            records: try records.filter { rows.contains(try $0["row"]) }.map { try $0["id"] }
         )
     }
 
@@ -89,33 +87,25 @@ private struct ReplayList {
     var records: [Int64] = []
 }
 
-extension Database {
-    fileprivate func deadLetter(_ number: Int64, app: AppID) throws -> KeptDeadLetter? {
-        try self.answer(DeadLetterTable.letter(number, app: app)).rows.first.map { try KeptDeadLetter($0) }
-    }
-}
-
 extension WriteContext {
     /// Retries the devices of a dead batch in its next attempt: n = accepted + failed + expired + cancelled + retries still holds.
     fileprivate func replay(_ batch: DeadLetterPage, of sequence: Int64, list: ReplayList) throws {
-        let (count, pns, page, attempt) = (
-            list.devices.count, batch.key.pns.number, batch.key.page, batch.key.attempt
-        )
+        let (key, count) = (batch.key, list.devices.count)
+        let (pns, page, attempt) = (key.pns.number, key.page, key.attempt)
         // As with any page that is published again, those who have joined the audience are targets too.
         let (left, joined) = (max(0, batch.size - count), max(0, count - batch.size))
-        try self.database.run(
-            "UPDATE outcome SET failed = ?, retries = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
-            [left, count, sequence, pns, page, attempt]
-        )
+        let row = DeadLetterTable.row(of: key, job: sequence)
+        let changes: [SQLStatement] = [
+            "UPDATE outcome SET failed = \(left), retries = \(count) WHERE \(row)",
+            "UPDATE batch SET retries = NULL WHERE \(row)",
+        ]
+        for change in changes + list.records.map({ "DELETE FROM delivery WHERE id = \($0)" }) {
+            _ = try self.database.answer(change)
+        }
         try self.count(
             [.failed(.dead): -batch.size, .failed(.deregistered): left, .targets: joined],
             of: sequence,
             in: (pns, page, attempt)
-        )
-        for record in list.records { try self.database.run("DELETE FROM delivery WHERE id = ?", [record]) }
-        try self.database.run(
-            "UPDATE batch SET retries = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
-            [sequence, pns, page, attempt]
         )
         guard count > 0, let job = try self.jobToReplay(sequence) else { return }
         try self.insertAttempt(
@@ -133,22 +123,17 @@ extension WriteContext {
 
     /// Whether the change that a dead letter keeps is about a user who was removed since.
     fileprivate func isForRemovedUser(_ sequence: Int64, letter: Int64) throws -> Bool {
-        let found = try self.database.first(
+        let found = try self.database.answer(
             """
-            SELECT job.app, job.user, dead.work FROM job, dead WHERE job.sequence = ? AND dead.id = ? AND dead.work IS NOT NULL
-            """,
-            [sequence, letter]
-        ) {
-            (
-                app: $0[0] as Int64, user: try ($0[1] as String?).map { try UserName(stored: $0, shown: nil) },
-                work: $0[2] as String
-            )
-        }
-        guard let found, case .register(let request) = try StoredJSON.work(from: Array(found.work.utf8)) else {
-            return false
-        }
-        let subject = UserTraces.subject(of: request, askedBy: found.user)
-        return try self.isRemoved(subject, app: found.app, after: sequence)
+            SELECT job.app, job."user", dead.work FROM job, dead
+            WHERE job.sequence = \(sequence) AND dead.id = \(letter) AND dead.work IS NOT NULL
+            """
+        ).rows.first
+        guard let found, case .register(let request) = try StoredJSON.work(from: Array((found["work"] as String).utf8))
+        else { return false }
+        let asker = try (found["user"] as String?).map { try UserName(stored: $0, shown: nil) }
+        let subject = UserTraces.subject(of: request, askedBy: asker)
+        return try self.isRemoved(subject, app: found["app"], after: sequence)
     }
 
     /// Queues a register job again, with its old sequence and so its old place in the order (rule 11).
@@ -180,8 +165,9 @@ extension WriteContext {
     private func jobToReplay(
         _ sequence: Int64
     ) throws -> (app: Int64, priority: Int, state: Job.State, isFannedOut: Bool)? {
-        try self.database.first("SELECT app, priority, state, fanned_out FROM job WHERE sequence = ?", [sequence]) {
-            ($0[0], $0[1], try Job.State(number: $0[2]), $0[3])
+        let rows = try self.database.answer("SELECT app, priority, state, fanned_out FROM job WHERE sequence = \(sequence)")
+        return try rows.rows.first.map {
+            (try $0["app"], try $0["priority"], try Job.State(number: $0["state"]), try $0["fanned_out"])
         }
     }
 }

@@ -12,7 +12,7 @@ extension SQLiteStore {
                 (id: $0["id"] as Int64, at: $0["at"] as Int64)
             }
         }.prefix { age.passes($0.at) }
-        guard let last = old.last else { return ChoreChunk(rows: 0, next: nil) }
+        guard let last = old.last else { return ChoreChunk(rows: 0) }
         let removed = try await self.write { context in
             try context.database.change(
                 """
@@ -32,7 +32,7 @@ extension SQLiteStore {
                 [cursor, before, limit]
             ) { (row: $0["sequence"] as Int64, time: $0["finished"] as Int64) }
         }
-        guard !jobs.isEmpty else { return ChoreChunk(rows: 0, next: nil) }
+        guard !jobs.isEmpty else { return ChoreChunk(rows: 0) }
         return try await self.write { context in
             var left = limit
             let now = context.clock.cautious.milliseconds

@@ -28,60 +28,51 @@ extension SQLiteStore: JobStore {
     }
 
     func startScheduled(limit: Int) async throws -> Int {
-        let wall = self.clock.wall.milliseconds
         // Looks before it writes: an idle store stays idle.
-        let apps = try await self.read { try $0.appsWithScheduledJobs(until: wall, limit: limit) }
+        let apps = try await self.rows(JobTable.appsToStart(until: self.clock.wall, limit: limit))
         guard !apps.isEmpty else { return 0 }
         return try await self.write { context in
             // An app with very many jobs scheduled for one time does not delay other apps.
             let share = max(1, limit / apps.count)
-            let jobs = try apps.flatMap {
-                try context.database.scheduledJobs(of: $0, until: context.wall.milliseconds, limit: share)
-            }
             let start = try PreparedTransition(.start, context)
-            for job in jobs {
-                let message = try context.insertMessage(
-                    of: job.sequence,
-                    job.kind,
-                    app: job.app,
-                    priority: job.priority
-                )
-                let cautious = context.clock.cautious.milliseconds
-                guard try start.make(job.sequence, message, context.now, cautious) else {
-                    throw StoreError(.corrupt, "a scheduled job does not start")
+            let cautious = context.clock.cautious.milliseconds
+            var count = 0
+            for app in apps {
+                let due = JobTable.jobsToStart(of: try app["app"], until: context.wall, limit: share)
+                for job in try context.database.answer(due).rows {
+                    let sequence: Int64 = try job["sequence"]
+                    let message = try context.insertMessage(
+                        of: sequence,
+                        JobKind(number: job["kind"]),
+                        app: app["app"],
+                        priority: job["priority"]
+                    )
+                    guard try start.make(sequence, message, context.now, cautious) else {
+                        throw StoreError(.corrupt, "a scheduled job does not start")
+                    }
+                    count += 1
                 }
             }
-            return jobs.count
+            return count
         }
     }
 
     func expireJobs(limit: Int) async throws -> Int {
         let lease = 2 * WorkQueue.send.lease.milliseconds
-        guard try await self.hasJobsToEnd(lease: lease) else { return 0 }
-        return try await self.write { context in
-            let expired: [Int64] = try context.database.values(
-                "SELECT sequence FROM job WHERE \(Self.mayExpire) AND ends <= ? ORDER BY ends LIMIT ?",
-                [context.now, limit]
-            )
-            for job in expired { try context.stop(job, cause: .expired) }
-            let overdue: [Int64] = try context.database.values(
-                "SELECT sequence FROM job WHERE stopped <= ? ORDER BY stopped LIMIT ?",
-                [context.now - lease, limit - expired.count]
-            )
-            for job in overdue { try context.closeOverdue(job) }
-            return expired.count + overdue.count
-        }
-    }
-
-    /// Jobs that are neither final nor being stopped, as in their index.
-    private static let mayExpire = "finished IS NULL AND stopped IS NULL"
-
-    /// Looks before it writes: an idle store stays idle.
-    private func hasJobsToEnd(lease: Int64) async throws -> Bool {
         let now = self.clock.now
-        return try await self.read { database in
-            try database.exists("SELECT 1 FROM job WHERE \(Self.mayExpire) AND ends <= ? LIMIT 1", [now])
-                || database.exists("SELECT 1 FROM job WHERE stopped <= ? LIMIT 1", [now - lease])
+        // Looks before it writes: an idle store stays idle.
+        let looks = try await self.rows([
+            JobTable.jobsToExpire(at: now, limit: 1), JobTable.jobsToClose(stoppedBy: now - lease, limit: 1),
+        ])
+        guard looks.contains(where: { !$0.isEmpty }) else { return 0 }
+        return try await self.write { context in
+            let expired = try context.database.answer(JobTable.jobsToExpire(at: context.now, limit: limit)).rows
+            for job in expired { try context.stop(job["sequence"], cause: .expired) }
+            let overdue = try context.database.answer(
+                JobTable.jobsToClose(stoppedBy: context.now - lease, limit: limit - expired.count)
+            ).rows
+            for job in overdue { try context.closeOverdue(job["sequence"]) }
+            return expired.count + overdue.count
         }
     }
 
@@ -118,52 +109,5 @@ extension WriteContext {
             members: 1,
             jobs: job...job
         )
-    }
-}
-
-/// A scheduled job that is due.
-private struct ScheduledJob {
-    let sequence: Int64
-    let app: Int64
-    let kind: JobKind
-    let priority: Int
-}
-
-extension Database {
-    /// The apps with due scheduled jobs, found one after the other in the index.
-    fileprivate func appsWithScheduledJobs(until wall: Int64, limit: Int) throws -> [Int64] {
-        var apps: [Int64] = []
-        var last: Int64 = -1
-        while apps.count < limit,
-            let app: Int64 = try self.value(
-                "SELECT app FROM job WHERE \(JobTransition.scheduled) AND app > ? ORDER BY app LIMIT 1",
-                [last]
-            )
-        {
-            last = app
-            let isTime = try self.exists(
-                "SELECT 1 FROM job WHERE \(JobTransition.scheduled) AND app = ? AND starts_at <= ? LIMIT 1",
-                [app, wall]
-            )
-            if isTime { apps.append(app) }
-        }
-        return apps
-    }
-
-    fileprivate func scheduledJobs(of app: Int64, until wall: Int64, limit: Int) throws -> [ScheduledJob] {
-        try self.all(
-            """
-            SELECT sequence, app, kind, priority FROM job
-            WHERE \(JobTransition.scheduled) AND app = ? AND starts_at <= ? ORDER BY starts_at LIMIT ?
-            """,
-            [app, wall, limit]
-        ) {
-            ScheduledJob(
-                sequence: $0["sequence"],
-                app: $0["app"],
-                kind: try JobKind(number: $0["kind"]),
-                priority: $0["priority"]
-            )
-        }
     }
 }
