@@ -101,9 +101,11 @@ extension JobQuery {
         ]
         if let label = self.label { conditions.append("job.label = \(label.text)") }
         // A label finds fewer: with one, the index of callers is not to be chosen.
-        func column(_ name: String) -> SQLStatement { self.label == nil ? "\(raw: name)" : "coalesce(\(raw: name), '')" }
-        if let user = self.user { conditions.append("\(column("job.\"user\"")) = \(user.key.text)") }
-        if let key = self.key { conditions.append("\(column("job.key")) = \(key)") }
+        func caller(_ column: String) -> SQLStatement {
+            self.label == nil ? "\(raw: column)" : "coalesce(\(raw: column), '')"
+        }
+        if let user = self.user { conditions.append("\(caller("job.\"user\"")) = \(user.key.text)") }
+        if let key = self.key { conditions.append("\(caller("job.key")) = \(key)") }
         if let kind = self.kind { conditions.append("job.kind = \(raw: "\(kind.number)")") }
         if let since = self.since { conditions.append("job.accepted >= \(since)") }
         if let pns = self.pns {

@@ -54,8 +54,8 @@ extension SQLiteStore {
                 }
                 let digest = try database.handleDigest(mask: mask)
                 for (rows, words) in Self.strays {
-                    let count: Int = try database.answer("SELECT count(*) AS strays \(rows)").rows.first?["strays"] ?? 0
-                    if count > 0 { faults.append("\(count) \(words)") }
+                    let found = try database.answer("SELECT count(*) AS strays FROM \(rows)").rows
+                    if let count: Int = try found.first?["strays"], count > 0 { faults.append("\(count) \(words)") }
                 }
                 return try faults + TagList.faults(in: database) + HandleIndex.faults(in: database, digest)
             }
@@ -64,25 +64,17 @@ extension SQLiteStore {
 
     /// Rows that name others which must be there.
     private static let strays: [(rows: SQLStatement, words: String)] = [
+        ("recipient WHERE job NOT IN (SELECT sequence FROM job)", "devices of lists are of no job"),
+        ("hub_call WHERE job NOT IN (SELECT sequence FROM job)", "calls of a hub are of no job"),
         (
-            """
-            FROM (SELECT DISTINCT job FROM recipient) AS list WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = list.job)
-            """,
-            "lists of devices are of no job"
+            "registration WHERE credential NOT IN (SELECT number FROM credential)",
+            "rows of registration have a credential without a name"
         ),
         (
-            "FROM hub_call WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = hub_call.job)",
-            "calls of a hub are of no job"
+            "recipient WHERE credential NOT IN (SELECT number FROM credential)",
+            "rows of recipient have a credential without a name"
         ),
-    ] + ["registration", "recipient"].map { table in
-            (
-                """
-                FROM \(raw: table) AS device WHERE credential IS NOT NULL
-                    AND NOT EXISTS (SELECT 1 FROM credential WHERE number = device.credential)
-                """,
-                "rows of \(table) have a credential without a name"
-            )
-        }
+    ]
 
     /// The most faults to report; SQLite's own check has the same limit.
     static let mostFaults = 100

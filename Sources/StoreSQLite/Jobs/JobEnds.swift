@@ -3,6 +3,7 @@ import GRDB
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 // Ends of jobs: completion (rule 14), cancelling and expiry (rule 13).
 extension WriteContext {
@@ -22,23 +23,18 @@ extension WriteContext {
 
     /// Stops a running job: its fan-out ends, and devices at no worker are counted.
     func stop(_ job: Int64, cause: StopCause) throws {
-        let row = try self.database.first("SELECT state, message, kind FROM job WHERE sequence = ?", [job]) {
-            (
-                state: try Job.State(number: $0["state"]), message: $0["message"] as Int64?,
-                kind: try JobKind(number: $0["kind"])
-            )
-        }
-        guard let row else { return }
+        let found = try self.database.answer("SELECT state, message, kind FROM job WHERE sequence = \(job)").rows
+        guard let row = found.first else { return }
         // A batch of it keeps its own message; while there was none, the job was a member of one.
         let wasInline = try self.materializeBatch(of: job)
         let stop = try PreparedTransition(cause == .cancelled ? .cancel : .expire, self)
-        guard try stop.make(job, self.now, from: row.state) else { return }
-        if !wasInline, let message = row.message { self.leave(message: message) }
+        guard try stop.make(job, self.now, from: Job.State(number: row["state"])) else { return }
+        if !wasInline, let message: Int64 = try row["message"] { self.leave(message: message) }
         for batch in try self.database.openBatches(of: job, areAtNoWorker: true) {
             try self.closeUnsent(batch, of: job, cause)
         }
         try self.completeIfDone(job)
-        if row.kind == .register { try self.forgetHandles(ofFinal: job) }
+        if try JobKind(number: row["kind"]) == .register { try self.forgetHandles(ofFinal: job) }
     }
 
     /// Counts devices of a stopped job whose workers never recorded an outcome.
@@ -52,20 +48,20 @@ extension WriteContext {
     ///
     /// With a call that is under way it stays open, and a worker looks at it again when that is over.
     func closeUnsent(_ batch: OpenPage, of job: Int64, _ cause: StopCause) throws {
-        let row = try self.database.first(
-            "SELECT from_id, to_id, retries FROM batch WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
-            [job, batch.pns, batch.page, batch.attempt]
-        ) {
-            (from: $0["from_id"] as Int64, to: $0["to_id"] as Int64, retries: try RetryList.decode($0, of: batch))
-        }
-        guard let row else { return }
-        let calls = try self.calls(of: job, pns: batch.pns, from: row.from, to: row.to)
-        switch UnsentBatch(size: batch.size, retries: row.retries, calls: calls, cause: cause) {
+        let found = try self.database.answer(
+            """
+            SELECT from_id, to_id, retries FROM batch
+            WHERE job = \(job) AND pns = \(batch.pns) AND page = \(batch.page) AND attempt = \(batch.attempt)
+            """
+        ).rows
+        guard let row = found.first else { return }
+        // Of a first attempt all of its range is meant.
+        let retries = try batch.attempt > 0 ? RetryList.decode(Data(row["retries"] ?? [UInt8]())) : nil
+        let calls = try self.calls(of: job, pns: batch.pns, from: row["from_id"], to: row["to_id"])
+        switch UnsentBatch(size: batch.size, retries: retries, calls: calls, cause: cause) {
         case .open(let left):
-            try self.database.run(
-                "UPDATE message SET due = min(due, ?) WHERE id = ?",
-                [self.now + left.milliseconds, batch.message]
-            )
+            let due = self.now + left.milliseconds
+            _ = try self.database.answer("UPDATE message SET due = \(due) WHERE id = \(batch.message) AND due > \(due)")
         case .closed(let counts, let unknown):
             try self.insert(unknown.map { DeviceFailure(unknownCall: $0) }, of: job, batch.pns, at: self.wall)
             try self.close(batch, of: job, counts)
@@ -102,23 +98,22 @@ extension WriteContext {
     ///
     /// - Returns: The waiter's routing key, when this ended the job.
     func abandon(_ job: Int64, reason: String) throws -> String? {
-        let row = try self.database.first("SELECT message, waiter FROM job WHERE sequence = ?", [job]) {
-            (message: $0["message"] as Int64?, waiter: $0["waiter"] as String?)
-        }
-        guard let row else { return nil }
+        let found = try self.database.answer("SELECT message, waiter FROM job WHERE sequence = \(job)").rows
+        guard let row = found.first else { return nil }
+        let message: Int64? = try row["message"]
         if try self.database.exists("SELECT 1 FROM batch WHERE job = ? LIMIT 1", [job]) {
             let ended = try self.database.change(
                 "UPDATE job SET fanned_out = 1, message = NULL, reason = ? WHERE sequence = ? AND fanned_out = 0",
                 [reason, job]
             )
-            if ended > 0, let message = row.message { self.leave(message: message) }
+            if ended > 0, let message { self.leave(message: message) }
             try self.completeIfDone(job)
             return nil
         }
         let abandon = try PreparedTransition(.abandon, self)
         guard try abandon.make(job, self.wall.milliseconds, reason) else { return nil }
-        if let message = row.message { self.leave(message: message) }
-        return row.waiter
+        if let message { self.leave(message: message) }
+        return try row["waiter"]
     }
 
     /// Ends a register job; a job that is refused is abandoned.
@@ -141,13 +136,5 @@ extension WriteContext {
         self.countFinished(state)
         if let message = row.message { self.leave(message: message) }
         return row.waiter
-    }
-}
-
-extension RetryList {
-    /// The devices of a later attempt; nil of a first one, which has all of its range.
-    fileprivate static func decode(_ row: Row, of batch: OpenPage) throws -> [RetryDevice]? {
-        guard batch.attempt > 0 else { return nil }
-        return try (row["retries"] as Data?).map(Self.decode) ?? []
     }
 }

@@ -63,32 +63,33 @@ extension WriteContext {
         if let range = try self.database.jobRange(of: message.number) {
             try self.materializeBatches(of: message.number, jobs: range)
         }
-        guard let row = try self.database.answer(DeadLetterTable.batch(of: message)).rows.first else {
+        guard let found = try self.database.answer(DeadLetterTable.batch(of: message)).rows.first else {
             return ClosedByDeadLetter()
         }
-        let job: Int64 = try row["sequence"]
+        let job: Int64 = try found["sequence"]
         let key = BatchKey(
-            job: try row["id"],
-            pns: try PushService(stored: row["pns"]),
-            page: try row["page"],
-            attempt: try row["attempt"]
+            job: try found["id"],
+            pns: try PushService(stored: found["pns"]),
+            page: try found["page"],
+            attempt: try found["attempt"]
         )
         let batch = OpenPage(
             pns: key.pns.number,
             page: key.page,
             attempt: key.attempt,
-            size: try row["size"],
+            size: try found["size"],
             message: message.number
         )
         // The devices of a first attempt are known only by number: their list was in the message.
-        let retries = try row["retries"] as [UInt8]?
+        let retries = try found["retries"] as [UInt8]?
         let failures = try (retries.map { try RetryList.decode(Data($0)) } ?? []).map {
             DeviceFailure(row: $0.row, failure: .dead, status: 0, reason: "")
         }
         try self.insert(failures, of: job, batch.pns, at: self.wall)
         try self.close(batch, of: job, [.failed(.dead): batch.size])
         // Kept for a replay.
-        _ = try self.database.answer("UPDATE batch SET retries = \(retries) WHERE \(DeadLetterTable.row(of: key, job: job))")
+        let row = DeadLetterTable.row(of: key, job: job)
+        _ = try self.database.answer("UPDATE batch SET retries = \(retries) WHERE \(row)")
         try self.completeIfDone(job)
         return ClosedByDeadLetter(effect: .batch, job: key.job, batch: key)
     }

@@ -165,8 +165,8 @@ extension WriteContext {
     private func jobToReplay(
         _ sequence: Int64
     ) throws -> (app: Int64, priority: Int, state: Job.State, isFannedOut: Bool)? {
-        let rows = try self.database.answer("SELECT app, priority, state, fanned_out FROM job WHERE sequence = \(sequence)")
-        return try rows.rows.first.map {
+        let job: SQLStatement = "SELECT app, priority, state, fanned_out FROM job WHERE sequence = \(sequence)"
+        return try self.database.answer(job).rows.first.map {
             (try $0["app"], try $0["priority"], try Job.State(number: $0["state"]), try $0["fanned_out"])
         }
     }
