@@ -67,11 +67,11 @@ extension SQLiteStore {
         ("recipient WHERE job NOT IN (SELECT sequence FROM job)", "devices of lists are of no job"),
         ("hub_call WHERE job NOT IN (SELECT sequence FROM job)", "calls of a hub are of no job"),
         (
-            "registration WHERE credential NOT IN (SELECT number FROM credential)",
+            "registration WHERE credential IS NOT NULL AND credential NOT IN (SELECT number FROM credential)",
             "rows of registration have a credential without a name"
         ),
         (
-            "recipient WHERE credential NOT IN (SELECT number FROM credential)",
+            "recipient WHERE credential IS NOT NULL AND credential NOT IN (SELECT number FROM credential)",
             "rows of recipient have a credential without a name"
         ),
     ]
