@@ -3,6 +3,7 @@ import GRDB
 import PushModel
 import Store
 import StoreContract
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite

@@ -62,6 +62,21 @@ extension SQLEngine {
         return RetentionChunk(removed: removed, next: removed == limit ? 0 : nil)
     }
 
+    /// Removes templates that nobody has any more, and that no open batch is for, among so many numbers.
+    package func removeTemplates(after cursor: Int64, limit: Int) async throws -> RetentionChunk {
+        let through = cursor + Int64(limit)
+        let unused: SQLStatement = """
+            SELECT number FROM template WHERE number > \(cursor) AND number <= \(through)
+                AND NOT EXISTS (SELECT 1 FROM registration WHERE registration.template = template.number)
+                AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.template = template.number AND batch.open = 1)
+            """
+        let found = try await self.rows(["SELECT coalesce(max(number), 0) AS last FROM template", "\(unused) LIMIT 1"])
+        let last: Int64 = try found[0].first?["last"] ?? 0
+        let removed =
+            found[1].isEmpty ? 0 : try await self.remove("DELETE FROM template WHERE number IN (\(unused))")
+        return RetentionChunk(removed: removed, next: through < last ? through : nil)
+    }
+
     /// - Returns: How many rows went.
     private func remove(_ statement: SQLStatement) async throws -> Int {
         try await self.perform(SQLTransaction(SQLDecision(writing: [statement]) { $0[0].count }))

@@ -1,6 +1,7 @@
 import PushModel
 package import Store
 import StoreKit
+import StoreSQL
 
 extension SQLiteStore: HousekeepingStore {
     package func lead(as role: LeaderRole) async throws -> (any Leadership)? {
@@ -24,7 +25,7 @@ extension SQLiteStore: HousekeepingStore {
         switch chore {
         case .startScheduled: try await self.startScheduled(limit: limit)
         case .expireJobs: try await self.expireJobs(limit: limit)
-        case .pruneRegistrations: try await self.prune(limit: limit)
+        case .pruneRegistrations: try await self.pruneRegistrations(limit: limit)
         case .expireRegistrations: try await self.expireRegistrations(limit: limit)
         }
     }
