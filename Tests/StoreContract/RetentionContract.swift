@@ -304,7 +304,7 @@ import Testing
             try await self.store.perform(.remove(.sessions, olderThan: .zero), limit: 2)
         }
         let writes = try await self.fixture.writes()
-        #expect(try await clean() == ChoreChunk(rows: 0, next: nil))
+        #expect(try await clean() == ChoreChunk(rows: 0))
         #expect(try await self.fixture.writes() == writes)
         self.time.advance(.seconds(100))
         #expect(try await clean() == ChoreChunk(rows: 2, next: 0))

@@ -65,10 +65,10 @@ import Testing
 
     @Test func aReleasedHandleIsKnownByItsDeviceAndPurpose() throws {
         let handle = Handle(stored: "aa")
-        let native = ReleasedHandle.digest(handle, RegistrationSlot(.apns))
-        #expect(native == ReleasedHandle.digest(Handle(stored: "aa"), RegistrationSlot(.apns)))
-        #expect(native.count == 16)
-        #expect(native != ReleasedHandle.digest(Handle(stored: "ab"), RegistrationSlot(.apns)))
-        #expect(native != ReleasedHandle.digest(handle, RegistrationSlot(.apns, template: "news")))
+        let native = ReleasedHandle(handle, RegistrationSlot(.apns))
+        #expect(native == ReleasedHandle(Handle(stored: "aa"), RegistrationSlot(.apns)))
+        #expect(native.digest.count == 16)
+        #expect(native != ReleasedHandle(Handle(stored: "ab"), RegistrationSlot(.apns)))
+        #expect(native != ReleasedHandle(handle, RegistrationSlot(.apns, template: "news")))
     }
 }

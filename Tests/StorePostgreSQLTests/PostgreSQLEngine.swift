@@ -10,6 +10,7 @@ import StoreSQL
 final class PostgreSQLEngine: SQLEngine, @unchecked Sendable {
     let clock: StoreClock
     let cursors: ListCursors
+    let handles: HandleDigest
     /// Used only on the queue's thread.
     private let connection: PostgreSQLConnection
     private let queue = DispatchQueue(label: "pushline.test.postgres")
@@ -18,9 +19,10 @@ final class PostgreSQLEngine: SQLEngine, @unchecked Sendable {
         self.connection = connection
         self.clock = clock
         self.cursors = try ListCursors(key: Array(repeating: 7, count: ListCursors.keySize))
+        self.handles = try HandleDigest(key: Array(repeating: 7, count: 16))
     }
 
-    func rows(_ statements: [SQLStatement]) async throws -> [[SQLRow]] {
+    func rows(_ statements: [SQLStatement], size: ReadSize) async throws -> [[SQLRow]] {
         try await self.onQueue { try self.read(statements) }
     }
 

@@ -4,6 +4,7 @@ import PushModel
 import SeededRandom
 import Store
 import StoreContract
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite

@@ -4,6 +4,7 @@ import NIOConcurrencyHelpers
 import PushModel
 import Store
 import StoreContract
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite

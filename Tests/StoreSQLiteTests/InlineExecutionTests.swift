@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import StoreContract
+import StoreKit
 import Testing
 
 @testable import StoreSQLite

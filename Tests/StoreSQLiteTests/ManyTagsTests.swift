@@ -5,6 +5,7 @@ import SeededRandom
 import Store
 import StoreContract
 import StoreKit
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite

@@ -4,9 +4,9 @@ import PushModel
 import Store
 import StoreContract
 import StoreKit
-import StoreSQL
 import Testing
 
+@testable import StoreSQL
 @testable import StoreSQLite
 
 /// Every statement reaches its rows through an index (rule 9: the wrong one costs 500 times).
@@ -34,27 +34,6 @@ struct QueryPlanTests {
         Pinned(
             sql: HandleIndex.find("r.row"),
             plan: ["SEARCH h USING PRIMARY KEY (digest=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"]
-        ),
-        Pinned(
-            sql: RegistrationChange.hasMore,
-            plan: [
-                "SEARCH registration USING COVERING INDEX registration_user"
-                    + " (app=? AND user=? AND state=? AND pns>? AND pns<?)"
-            ]
-        ),
-        Pinned(
-            sql: HandleIndex.findAll("r.row"),
-            plan: ["SEARCH h USING PRIMARY KEY (digest=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"]
-        ),
-        // Of an installation: few.
-        Pinned(sql: RegistrationChange.installed, plan: ["SEARCH tagged USING PRIMARY KEY (tag=?)"]),
-        Pinned(
-            sql: RegistrationChange.hasMorePast,
-            plan: ["SEARCH registration USING COVERING INDEX registration_user_past (app=? AND user=?)"]
-        ),
-        Pinned(
-            sql: RegistrationChange.oldestPast,
-            plan: ["SEARCH registration USING COVERING INDEX registration_user_past (app=? AND user=?)"]
         ),
         Pinned(sql: ImportStatements.hasHandle, plan: ["SEARCH handle_index USING PRIMARY KEY (digest=?)"]),
         Pinned(
@@ -268,6 +247,49 @@ struct QueryPlanTests {
         #expect(Set(written) == ["job", "job_failed", "job_starts"])
     }
 
+    /// What the registration of a user's device reads, and then forgets.
+    @Test func aRegistrationFindsAllByItsIndexes() async throws {
+        let keep = try TemporaryStore()
+        let table = RegistrationTable(app: 1, clock: keep.store.clock, digest: keep.store.handles)
+        let ann = try UserName("ann", .folded)
+        let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: "aa"), tags: [try Tag("t", .folded)])
+        let request = RegisterRequest.upsert(.random(), upsert)
+        let job = RegisterJob(app: .default, user: ann, sequence: 1, most: 5)
+        let terms = RegistrationTerms(request, of: job, at: .now)
+        let statements =
+            RegistrationReading(request, terms, table).statements + [
+                RegistrationTable.forgetOldest(of: ann, app: 1, most: 5, now: 1),
+                RegistrationReading.installed(try Tag("t", .folded), app: 1),
+            ]
+        var searches: Set<String> = []
+        for statement in statements {
+            let steps = try await self.plan(SQLDialect.sqlite.text(of: statement), in: keep.store)
+            searches.formUnion(steps.filter { $0.hasPrefix("SEARCH") })
+        }
+        #expect(
+            searches == [
+                "SEARCH registration USING INDEX registration_id (app=? AND id=?)",
+                "SEARCH registration USING INTEGER PRIMARY KEY (rowid=?)",
+                "SEARCH credential USING INTEGER PRIMARY KEY (rowid=?)",
+                "SEARCH template USING INTEGER PRIMARY KEY (rowid=?)",
+                "SEARCH handle_index USING PRIMARY KEY (digest=?)",
+                "SEARCH tag_name USING COVERING INDEX sqlite_autoindex_tag_name_1 (app=? AND name=?)",
+                "SEARCH tombstone USING PRIMARY KEY (app=? AND id=? AND user=?)",
+                "SEARCH released_handle USING PRIMARY KEY (app=? AND pns=? AND handle=?)",
+                Self.ofKinds("INDEX"), Self.ofKinds("COVERING INDEX"),
+                "SEARCH registration USING COVERING INDEX registration_user_past (app=? AND user=?)",
+                "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)",
+                // Of an installation: few.
+                "SEARCH tagged USING PRIMARY KEY (tag=?)",
+            ]
+        )
+    }
+
+    /// The live registrations of a user and a kind.
+    private static func ofKinds(_ index: String) -> String {
+        "SEARCH registration USING \(index) registration_user (app=? AND user=? AND state=? AND pns>? AND pns<?)"
+    }
+
     /// All that the store has prepared after a round of everything: nothing walks through a table or sorts a large set.
     @Test func noStatementScansATable() async throws {
         let keep = try TemporaryStore()
@@ -288,7 +310,7 @@ struct QueryPlanTests {
         )
         #expect(checked.count > 60)
         // Tables of one row or a handful, a queue that is read from its head, a list that is read whole, a part that has a limit.
-        let allowed = ["clock", "backlog", "dead_handle", "dead", "app", "pause", "user_removal", "counted"]
+        let allowed = ["clock", "backlog", "dead_handle", "dead", "app", "pause", "user_removal", "counted", "part"]
         for sql in checked {
             for step in try await self.plan(sql, in: keep.store) {
                 #expect(!Self.isTooWide(step, in: sql), "\(step) in \(sql)")
@@ -320,10 +342,13 @@ struct QueryPlanTests {
         // An insert's and a deletion's steps are the checks of foreign keys.
         let isCheck = sql.hasPrefix("INSERT") || sql.hasPrefix("DELETE")
         return step.contains("batch USING PRIMARY KEY (job=?)") && !isExistence && !isCheck
-            || step.contains("USING PRIMARY KEY (tag=?)") && sql != RegistrationChange.installed
-                && sql != UserRemoval.unusedTag
+            || step.contains("USING PRIMARY KEY (tag=?)") && !Self.ofOneTag.contains { sql.contains($0) }
     }
 
     /// Sorts of what is small: the batches of one job that wait, the registrations of one user.
-    private static let sorts = ["SELECT message.due, coalesce(message.reason", "max(row)", RegistrationChange.oldest]
+    private static let sorts = ["SELECT message.due, coalesce(message.reason", "max(row)", "ORDER BY version, \"row\""]
+    /// An installation's own tag, and one that no device has.
+    private static let ofOneTag = [
+        "FROM tagged WHERE tag = (SELECT number FROM tag_name", "FROM tagged WHERE tagged.tag = tag_name.number",
+    ]
 }

@@ -3,6 +3,7 @@ import GRDB
 import NIOConcurrencyHelpers
 import Store
 import StoreContract
+import StoreKit
 import Testing
 
 @testable import StoreSQLite
@@ -52,7 +53,7 @@ import Testing
             }
         }
         while begun.withLockedValue({ $0 }) < 2 { try await Task.sleep(for: .milliseconds(5)) }
-        for size in [ReadQueue.Size.short, .ordinary, .ordinary] {
+        for size in [ReadSize.short, .ordinary, .ordinary] {
             #expect(try await keep.store.read(size: size) { try $0.exists("SELECT 1 FROM clock") })
         }
         #expect(begun.withLockedValue { $0 } == 2)

@@ -249,23 +249,20 @@ extension RegisterRequest {
         }
     }
 
-    /// When the registration is to end as its caller says; nil = it says nothing, or the change is another.
-    package var expires: Timestamp? {
+    /// What it makes of registrations; several of an installation.
+    package var upserts: [Upsert] {
         switch self {
-        case .upsert(_, let upsert), .create(_, let upsert): upsert.expires
-        case .install(let installation): installation.parts.first?.upsert.expires
-        case .issue, .patch, .delete, .removeUser, .channel: nil
+        case .upsert(_, let upsert), .create(_, let upsert): [upsert]
+        case .install(let installation): installation.parts.map(\.upsert)
+        case .issue, .patch, .delete, .removeUser, .channel: []
         }
     }
 
+    /// When the registration is to end as its caller says; nil = it says nothing, or the change is another.
+    package var expires: Timestamp? { self.upserts.first?.expires }
+
     /// For whom a backend registers the device; nil = it does not, or the change is another.
-    package var onBehalf: OnBehalf? {
-        switch self {
-        case .upsert(_, let upsert), .create(_, let upsert): upsert.onBehalf
-        case .install(let installation): installation.parts.first?.upsert.onBehalf
-        case .issue, .patch, .delete, .removeUser, .channel: nil
-        }
-    }
+    package var onBehalf: OnBehalf? { self.upserts.first?.onBehalf }
 }
 
 /// The hub's result of a ``RegisterRequest``.

@@ -32,6 +32,11 @@ package struct HandleDigest: Sendable {
         return Int64(bitPattern: hash & self.mask)
     }
 
+    /// A number that stands for a user's name and does not tell it without the store's key.
+    package func number(of user: UserName) -> Int64 {
+        Int64(bitPattern: self.hash(Array("user \(user.key.text)".utf8)))
+    }
+
     /// Plain SipHash-2-4, for comparison with other implementations.
     package func hash(_ bytes: [UInt8]) -> UInt64 {
         unsafe bytes.withUnsafeBufferPointer { bytes in

@@ -44,8 +44,8 @@ package struct RegistrationSlot: Hashable {
     package var kind: RegistrationKind { self.template == nil ? .native : .template }
     package var number: Int { Self.number(self.pns, self.kind) }
 
-    /// All numbers of the kind, the least and the greatest.
-    package var numbers: (Int, Int) {
-        self.kind == .native ? (0, Self.templates - 1) : (Self.templates, 2 * Self.templates - 1)
+    /// All numbers of a kind, the least and the greatest.
+    package static func numbers(of kind: RegistrationKind) -> (Int, Int) {
+        kind == .native ? (0, self.templates - 1) : (self.templates, 2 * self.templates - 1)
     }
 }

@@ -43,6 +43,9 @@ package struct UserTraces: Sendable {
 
     // MARK: Register jobs
 
+    /// The result of a change about a removed user.
+    package static let refusal = "its user was removed"
+
     /// - Parameters:
     ///   - request: A change.
     ///   - asker: The account that asked.

@@ -54,25 +54,27 @@ extension SQLEngine {
         return ChoreChunk(rows: removed, next: removed == limit ? 0 : nil)
     }
 
-    /// Removes registrations that are not live, once the job of their last change can change nothing any more.
-    package func removeRegistrations(before: Int64, limit: Int) async throws -> ChoreChunk {
-        let old: SQLStatement = """
-            SELECT row FROM registration
-            WHERE state <> \(raw: "\(Registration.State.live.number)") AND coalesce(ended_at, updated) <= \(before)
-                AND NOT EXISTS (SELECT 1 FROM job WHERE job.sequence = registration.version AND job.ends > \(self.clock.now))
-            ORDER BY coalesce(ended_at, updated)
-            """
-        guard try await !self.rows("\(old) LIMIT 1").isEmpty else { return ChoreChunk(rows: 0) }
-        let removed = try await self.remove("DELETE FROM registration WHERE row IN (\(old) LIMIT \(limit))")
-        return ChoreChunk(rows: removed, next: removed == limit ? 0 : nil)
-    }
-
     /// Removes sessions that have ended.
     package func removeSessions(limit: Int) async throws -> ChoreChunk {
         let ended: SQLStatement = "SELECT number FROM session WHERE ends <= \(self.clock.now) ORDER BY ends"
         guard try await !self.rows("\(ended) LIMIT 1").isEmpty else { return ChoreChunk(rows: 0) }
         let removed = try await self.remove("DELETE FROM session WHERE number IN (\(ended) LIMIT \(limit))")
         return ChoreChunk(rows: removed, next: removed == limit ? 0 : nil)
+    }
+
+    /// Removes templates that nobody has any more, and that no open batch is for, among so many numbers.
+    package func removeTemplates(after cursor: Int64, limit: Int) async throws -> ChoreChunk {
+        let through = cursor + Int64(limit)
+        let unused: SQLStatement = """
+            SELECT number FROM template WHERE number > \(cursor) AND number <= \(through)
+                AND NOT EXISTS (SELECT 1 FROM registration WHERE registration.template = template.number)
+                AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.template = template.number AND batch.open = 1)
+            """
+        let found = try await self.rows(["SELECT coalesce(max(number), 0) AS last FROM template", "\(unused) LIMIT 1"])
+        let last: Int64 = try found[0].first?["last"] ?? 0
+        let removed =
+            found[1].isEmpty ? 0 : try await self.remove("DELETE FROM template WHERE number IN (\(unused))")
+        return ChoreChunk(rows: removed, next: through < last ? through : nil)
     }
 
     /// - Returns: How many rows went.

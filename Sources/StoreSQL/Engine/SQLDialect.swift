@@ -5,8 +5,12 @@ package enum SQLDialect: Sendable {
 
     /// The text of a statement for an engine.
     package func text(of statement: SQLStatement) -> String {
-        var text = ""
-        var number = 0
+        var (text, number) = ("", 0)
+        self.append(statement, to: &text, &number)
+        return text
+    }
+
+    private func append(_ statement: SQLStatement, to text: inout String, _ number: inout Int) {
         for part in statement.parts {
             switch part {
             case .text(let words): text += words
@@ -14,9 +18,12 @@ package enum SQLDialect: Sendable {
                 number += 1
                 text += self.placeholder(number)
             case .lock(let lock): text += self.words(of: lock)
+            case .elements(let array):
+                text += self == .sqlite ? "json_each(" : "jsonb_array_elements_text(CAST("
+                self.append(array, to: &text, &number)
+                text += self == .sqlite ? ")" : " AS jsonb))"
             }
         }
-        return text
     }
 
     private func placeholder(_ number: Int) -> String {

@@ -6,12 +6,14 @@ package protocol SQLEngine: Sendable {
     var clock: StoreClock { get }
     /// Seals the cursors of lists.
     var cursors: ListCursors { get }
+    /// Makes the numbers by which handles are found.
+    var handles: HandleDigest { get }
 
     /// Reads from one snapshot; the statements are sent together.
     ///
     /// - Returns: The rows of each.
     /// - Throws: ``StoreError``.
-    func rows(_ statements: [SQLStatement]) async throws -> [[SQLRow]]
+    func rows(_ statements: [SQLStatement], size: ReadSize) async throws -> [[SQLRow]]
 
     /// Runs a transaction once.
     ///
@@ -22,10 +24,19 @@ package protocol SQLEngine: Sendable {
 }
 
 extension SQLEngine {
+    /// The few rows of each statement.
+    ///
+    /// - Throws: ``StoreError``.
+    package func rows(_ statements: [SQLStatement]) async throws -> [[SQLRow]] {
+        try await self.rows(statements, size: .ordinary)
+    }
+
     /// The rows of one statement.
     ///
     /// - Throws: ``StoreError``.
-    package func rows(_ statement: SQLStatement) async throws -> [SQLRow] { try await self.rows([statement])[0] }
+    package func rows(_ statement: SQLStatement, size: ReadSize = .ordinary) async throws -> [SQLRow] {
+        try await self.rows([statement], size: size)[0]
+    }
 
     /// Runs a transaction, again where what it has read has changed.
     ///

@@ -19,6 +19,11 @@ package struct SQLTransaction<Value: Sendable>: Sendable {
     package init(_ decision: SQLDecision<Value>) {
         self.init(reading: []) { _ in decision }
     }
+
+    /// The same, with more to write.
+    func adding(_ writes: [SQLStatement]) -> SQLTransaction {
+        SQLTransaction(reading: self.reads) { try self.decide($0).adding(writes) }
+    }
 }
 
 /// What a transaction writes, and its value.
@@ -36,6 +41,10 @@ package struct SQLDecision<Value: Sendable>: Sendable {
 
     /// Nothing is written.
     package static func nothing(_ value: Value) -> SQLDecision { SQLDecision(writing: []) { _ in value } }
+
+    fileprivate func adding(_ more: [SQLStatement]) -> SQLDecision {
+        SQLDecision(writing: self.writes + more, value: self.value)
+    }
 
     /// Runs the writes, in a transaction of the caller's.
     ///

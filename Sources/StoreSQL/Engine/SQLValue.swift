@@ -6,6 +6,17 @@ package enum SQLValue: Sendable, Equatable {
     case integer(Int64)
     case text(String)
     case bytes([UInt8])
+
+    /// Texts are the same where they are stored the same, letter for letter.
+    package static func == (one: SQLValue, other: SQLValue) -> Bool {
+        switch (one, other) {
+        case (.null, .null): true
+        case (.integer(let one), .integer(let other)): one == other
+        case (.text(let one), .text(let other)): ExactText(one) == ExactText(other)
+        case (.bytes(let one), .bytes(let other)): one == other
+        default: false
+        }
+    }
 }
 
 /// What can be a parameter of a statement, and be read from a column.

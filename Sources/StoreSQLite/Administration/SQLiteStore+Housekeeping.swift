@@ -1,6 +1,7 @@
 import PushModel
 package import Store
 import StoreKit
+import StoreSQL
 
 extension SQLiteStore: HousekeepingStore {
     package func lead(as role: LeaderRole) async throws -> (any Leadership)? {
@@ -24,7 +25,7 @@ extension SQLiteStore: HousekeepingStore {
         switch chore {
         case .startScheduled: ChoreChunk(rows: try await self.startScheduled(limit: limit))
         case .expireJobs: ChoreChunk(rows: try await self.expireJobs(limit: limit))
-        case .pruneRegistrations: ChoreChunk(rows: try await self.prune(limit: limit))
+        case .pruneRegistrations: ChoreChunk(rows: try await self.pruneRegistrations(limit: limit))
         case .expireRegistrations: ChoreChunk(rows: try await self.expireRegistrations(limit: limit))
         case .remove(let kind, let age, let cursor):
             try await self.remove(kind, olderThan: age, after: cursor, limit: limit)

@@ -191,7 +191,7 @@ struct SingleTagReader {
             WHERE t.tag = ?1 AND t.pns = ?3 AND t.row > ?4 AND t.row <= ?5 ORDER BY t.row LIMIT ?6
             """,
         ofUser: """
-            SELECT row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND \(RegistrationRow.isLive)
+            SELECT row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND \(KeptRegistration.live)
             AND pns = ?3 AND row > ?4 AND row <= ?5 ORDER BY row LIMIT ?6
             """
     )

@@ -14,7 +14,7 @@ extension TagList {
                 SELECT count(*) AS listed,
                     count(EXISTS (SELECT 1 FROM tagged AS t WHERE t.tag = l.value AND t.pns = r.pns AND t.row = r.row) OR NULL)
                         AS found,
-                    count(r.\(RegistrationRow.isLive) OR NULL) AS live,
+                    count(r.\(KeptRegistration.live) OR NULL) AS live,
                     count(EXISTS (SELECT 1 FROM tag_name AS n WHERE n.number = l.value AND n.app = r.app) OR NULL) AS named,
                     (SELECT count(*) FROM tagged) AS tagged
                 FROM registration AS r CROSS JOIN json_each(CASE WHEN json_valid(r.tags) THEN r.tags END) AS l
@@ -47,21 +47,5 @@ extension TagList {
             faults.append("registration \(rows.text(0) ?? ""): its tags are no list of numbers")
         }
         return faults
-    }
-}
-
-extension Database {
-    /// Adds a registration to the audiences of its tags; its row has them already.
-    func addToAudiences(_ row: Int64, _ slot: RegistrationSlot, _ tags: TagList) throws {
-        for tag in tags.numbers {
-            try self.run("INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)", [tag, slot.number, row])
-        }
-    }
-
-    /// Takes a registration from the audiences of its tags; its row is the caller's to change.
-    func removeFromAudiences(_ row: Int64, _ slot: RegistrationSlot, _ tags: TagList) throws {
-        for tag in tags.numbers {
-            try self.run("DELETE FROM tagged WHERE tag = ? AND pns = ? AND row = ?", [tag, slot.number, row])
-        }
     }
 }

@@ -18,7 +18,7 @@ struct TagQuery: Sendable {
     init(rows condition: String) {
         self.ofNumber = "SELECT row FROM tagged WHERE tag = ?1 AND \(condition)"
         self.ofUser =
-            "SELECT row FROM registration WHERE user = ?1 AND app = ?2 AND \(RegistrationRow.isLive) AND \(condition)"
+            "SELECT row FROM registration WHERE user = ?1 AND app = ?2 AND \(KeptRegistration.live) AND \(condition)"
     }
 
     subscript(tag: StoredTag) -> String {
@@ -105,13 +105,5 @@ extension Database {
     func stored(_ tags: some Sequence<Tag>, app: AppID) throws -> [StoredTag?] {
         let finder = try TagFinder(self, app: try self.number(of: app))
         return try tags.map { try finder.find($0) }
-    }
-
-    /// The number of a tag that is no user's, given now if need be.
-    func ensureNumber(of tag: Tag, app: Int64) throws -> Int64 {
-        let sql = "SELECT number FROM tag_name WHERE app = ? AND name = ?"
-        if let found: Int64 = try self.value(sql, [app, tag.key]) { return found }
-        try self.run("INSERT INTO tag_name(app, name, name_shown) VALUES (?, ?, ?)", [app, tag.key, tag.shown])
-        return self.lastInsertedRowID
     }
 }

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import StoreKit
 
 /// Runs short store work on its caller's thread, as long as that costs about as little as waking another thread.
 ///
@@ -56,6 +57,6 @@ extension GroupWriter {
     }
 }
 
-extension ReadQueue.Size {
+extension ReadSize {
     static func of(rows: Int) -> Self { rows <= InlineExecution.rows ? .short : .ordinary }
 }

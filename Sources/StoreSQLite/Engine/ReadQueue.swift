@@ -2,6 +2,7 @@ import DequeModule
 import Dispatch
 import GRDB
 import NIOConcurrencyHelpers
+import StoreKit
 
 /// Reads for all callers of this process, as many at a time as there are connections.
 ///
@@ -12,15 +13,6 @@ final class ReadQueue: Sendable {
     private let queue = DispatchQueue(label: "pushline.store.readers", qos: .userInitiated, attributes: .concurrent)
     private let inlineExecution: InlineExecution
     private let state: NIOLockedValueBox<State>
-
-    /// How much a read reads.
-    enum Size {
-        /// Few rows: on a free connection it is read on its caller's thread.
-        case short
-        case ordinary
-        /// A piece of an audience or of a list, some 40 ms: one connection is left to all else.
-        case long
-    }
 
     private struct Read: Sendable {
         let isLong: Bool
@@ -96,7 +88,7 @@ final class ReadQueue: Sendable {
     /// - Returns: The read's result.
     /// - Throws: The read's error; `CancellationError`.
     func read<Value: Sendable>(
-        size: Size,
+        size: ReadSize,
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
         if size == .short, !Task.isCancelled, let result = self.readAtOnce(body) { return try result.get() }

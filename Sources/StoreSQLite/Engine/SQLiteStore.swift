@@ -64,6 +64,8 @@ package final class SQLiteStore: Sendable {
     package let clock: StoreClock
     /// Seals the cursors of lists.
     package let cursors: ListCursors
+    /// Makes the numbers by which handles are found.
+    package let handles: HandleDigest
     let logger: Logger
     let roundRobin = RoundRobin()
 
@@ -108,7 +110,7 @@ package final class SQLiteStore: Sendable {
             let inlineExecution = InlineExecution()
             self.reader = ReadQueue(pool: pool, limit: configuration.readers, inlineExecution: inlineExecution)
             self.clock = clock
-            self.cursors = keys.cursors
+            (self.cursors, self.handles) = (keys.cursors, keys.digest)
             self.writer = GroupWriter(
                 pool: pool,
                 lock: lock,
@@ -227,7 +229,7 @@ package final class SQLiteStore: Sendable {
     /// - Returns: The read's result.
     /// - Throws: ``StoreError``, `CancellationError`, the read's error.
     func read<Value: Sendable>(
-        size: ReadQueue.Size = .ordinary,
+        size: ReadSize = .ordinary,
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
         do {

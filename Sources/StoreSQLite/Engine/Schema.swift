@@ -19,7 +19,7 @@ enum Schema {
             self.versions, self.administration, SessionSchema.tables, TemplateTable.schema, self.registrations,
             OutboxTable.schema,
             self.jobs, RecipientTable.schema, HubCallSchema.schema, self.batches, PlatformCountTable.schema,
-            self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalTables.schema,
+            self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalSchema.tables,
         ] {
             try database.execute(sql: tables)
         }

@@ -28,7 +28,7 @@ extension SQLiteStore: DeadLetterStore {
                 replay = .begun(job: page.key.job, devices: found.devices.count)
             case .job(let job, let sequence, .register):
                 guard try !context.isForRemovedUser(sequence, letter: letter.id) else {
-                    return .refused(UserRemoval.words)
+                    return .refused(UserTraces.refusal)
                 }
                 try context.replay(register: sequence, letter: letter.id)
                 replay = .begun(job: job, devices: nil)
@@ -133,7 +133,8 @@ extension WriteContext {
         else { return false }
         let asker = try (found["user"] as String?).map { try UserName(stored: $0, shown: nil) }
         let subject = UserTraces.subject(of: request, askedBy: asker)
-        return try self.isRemoved(subject, app: found["app"], after: sequence)
+        let removal = self.registrations(of: try found["app"]).removal(of: subject, after: sequence)
+        return try !self.database.answer(removal).rows.isEmpty
     }
 
     /// Queues a register job again, with its old sequence and so its old place in the order (rule 11).

@@ -21,7 +21,7 @@ extension SQLiteStore: OutcomeSink {
     package func users(ofLive rows: [Int64]) async throws -> [UserName?] {
         try await self.read(size: .of(rows: rows.count)) { database in
             let users = try RawStatement(
-                "SELECT user FROM registration WHERE row = ? AND \(RegistrationRow.isLive)",
+                "SELECT user FROM registration WHERE row = ? AND \(KeptRegistration.live)",
                 in: database
             )
             defer { users.reset() }

@@ -130,7 +130,8 @@ extension WriteContext {
 
     private func removalUnderWay(askedBy job: NewJob, app: Int64) throws -> JobID? {
         guard case .register(.removeUser(let user?, _)) = job.work else { return nil }
-        return try self.removal(of: user, app: app)
+        let found = try self.database.answer(self.registrations(of: app).removalUnderWay(of: user)).rows.first
+        return try found.map { try $0["id"] }
     }
 }
 
@@ -180,7 +181,10 @@ private struct JobInserter {
             try self.context.insert(row.listed.recipients, of: sequence, app: self.app)
             if let key = row.job.idempotency { try self.insert(key, of: sequence) }
             if case .register(.removeUser(let user?, let withAccount)) = row.job.work {
-                try self.context.beginRemoval(of: user, withAccount: withAccount, app: self.app, job: sequence)
+                let registrations = self.context.registrations(of: self.app)
+                _ = try self.context.perform(
+                    registrations.beginRemoval(of: user, withAccount: withAccount, job: sequence)
+                )
             }
         }
     }
@@ -226,9 +230,7 @@ extension Job.Work {
     fileprivate var platformBits: Int {
         switch self {
         case .send(let request): request.platforms.reduce(0) { $0 | $1.bit }
-        case .register(.upsert(_, let upsert)), .register(.create(_, let upsert)): upsert.pns.bit
-        case .register(.install(let installation)): installation.parts.reduce(0) { $0 | $1.upsert.pns.bit }
-        case .register(.issue), .register(.patch), .register(.delete), .register(.removeUser), .register(.channel): 0
+        case .register(let request): request.upserts.reduce(0) { $0 | $1.pns.bit }
         }
     }
 }

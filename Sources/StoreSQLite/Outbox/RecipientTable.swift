@@ -2,6 +2,7 @@ import GRDB
 package import PushModel
 package import Store
 import StoreKit
+import StoreSQL
 
 /// The lists of sends that name their devices one by one, and the calls of those that go to a hub over a wire.
 ///
@@ -25,7 +26,7 @@ enum RecipientTable {
 
     /// Registrations are read where they stand: one that has left its service, or is not live, is no target.
     private static let devices = """
-        recipient AS t LEFT JOIN registration AS r ON t.handle IS NULL AND r.row = t.number AND r.pns = t.pns AND r.\(RegistrationRow.isLive)
+        recipient AS t LEFT JOIN registration AS r ON t.handle IS NULL AND r.row = t.number AND r.pns = t.pns AND r.\(KeptRegistration.live)
         """
     private static let isThere = "(t.handle IS NOT NULL OR r.row IS NOT NULL)"
 
@@ -49,7 +50,7 @@ enum RecipientTable {
 
     /// A live registration by its id; one for a template is no device.
     static let registration =
-        "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND \(RegistrationRow.isLive) AND \(RegistrationSlot.isNative)"
+        "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND \(KeptRegistration.live) AND \(RegistrationSlot.isNative)"
 
     /// The sender's name of a device, for its row in `delivery`.
     static func reference(_ number: String) -> String {
@@ -205,6 +206,7 @@ extension WriteContext {
     /// The registration that a dead handle is pruned from; nil where no registration has it.
     func row(of dead: DeadHandle, _ pns: PushService, app: Int64) throws -> Int64? {
         guard Recipient.place(of: dead.row) != nil else { return dead.row }
-        return try self.registration(with: dead.handle, RegistrationSlot(pns), app: app)
+        let holder = self.registrations(of: app).holder(of: dead.handle, pns)
+        return try self.database.answer(holder).rows.first?["row"]
     }
 }

@@ -11,7 +11,7 @@ struct SmallSendReader {
             WHERE t.tag = ?1 AND t.\(RegistrationSlot.isNative) AND t.row <= ?3 ORDER BY t.pns, t.row LIMIT ?4
             """,
         ofUser: """
-            SELECT pns, row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND \(RegistrationRow.isLive)
+            SELECT pns, row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND \(KeptRegistration.live)
             AND \(RegistrationSlot.isNative) AND row <= ?3 ORDER BY pns, row LIMIT ?4
             """
     )

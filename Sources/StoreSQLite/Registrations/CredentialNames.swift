@@ -1,6 +1,6 @@
 import GRDB
-package import PushModel
-package import Store
+import PushModel
+import Store
 import StoreKit
 
 /// Turns the numbers of the column `credential` into names, while a page is read.
@@ -32,25 +32,6 @@ struct CredentialNames {
         let found = try CredentialName(stored: name)
         self.known[number] = found
         return found
-    }
-}
-
-extension SQLiteStore {
-    static let credentialUses = """
-        SELECT pns, name, (SELECT count(*) FROM registration WHERE registration.credential = credential.number AND \(RegistrationRow.isLive)) AS devices
-        FROM credential WHERE app = (SELECT number FROM app WHERE name = ?) AND devices > 0 ORDER BY pns, name
-        """
-
-    package func credentialUses(app: AppID) async throws -> [CredentialUse] {
-        try await self.read { database in
-            try database.all(Self.credentialUses, [app.name]) { row in
-                CredentialUse(
-                    pns: try PushService(stored: row["pns"]),
-                    credential: try CredentialName(stored: row["name"]),
-                    devices: row["devices"]
-                )
-            }
-        }
     }
 }
 

@@ -15,37 +15,15 @@ enum HandleIndex {
         let row: Int64
     }
 
-    static let insert = "INSERT INTO handle_index(digest, position, row) VALUES (?, ?, ?)"
     /// A query for the live registration of a handle's device: by digest, and by the handle itself, because others may share the
     /// digest.
-    static func find(_ columns: String) -> String { "\(self.findAll(columns)) AND r.template_slot IS ?6" }
-
-    /// The same for all templates.
-    static func findAll(_ columns: String) -> String {
+    static func find(_ columns: String) -> String {
         """
         SELECT \(columns) FROM handle_index AS h CROSS JOIN registration AS r ON r.row = h.row
-        WHERE h.digest = ?1 AND r.handle BETWEEN ?2 AND ?3 AND r.pns = ?4 AND r.app = ?5 AND r.\(RegistrationRow.isLive)
+        WHERE h.digest = ?1 AND r.handle BETWEEN ?2 AND ?3 AND r.pns = ?4 AND r.app = ?5 AND r.\(KeptRegistration.live)
+            AND r.template_slot IS ?6
         """
     }
-
-    /// The values of ``findAll(_:)``.
-    static func values(
-        _ handle: Handle,
-        _ pns: PushService,
-        _ kind: RegistrationKind,
-        app: Int64,
-        _ digest: HandleDigest
-    ) -> StatementArguments {
-        let handles = handle.sameDevice(at: pns)
-        return [
-            digest.number(of: handle, pns, kind, app: app), handles.lowerBound, handles.upperBound,
-            RegistrationSlot.number(pns, kind), app,
-        ]
-    }
-
-    /// The next position of a number.
-    static let add =
-        "INSERT INTO handle_index(digest, position, row) SELECT ?1, count(*), ?2 FROM handle_index WHERE digest = ?1"
 }
 
 // MARK: The check
@@ -76,7 +54,7 @@ extension HandleIndex {
     /// Live registrations without an entry, and how many have one.
     private static func missing(in database: Database, _ digest: HandleDigest) throws -> ([String], found: Int) {
         let live = try RawStatement(
-            "SELECT row, id, app, pns, handle, template_slot FROM registration WHERE \(RegistrationRow.isLive)",
+            "SELECT row, id, app, pns, handle, template_slot FROM registration WHERE \(KeptRegistration.live)",
             in: database
         )
         let entry = try RawStatement("SELECT 1 FROM handle_index WHERE digest = ? AND row = ?", in: database)
@@ -131,46 +109,5 @@ extension Database {
     func handleDigest(mask: UInt64 = .max) throws -> HandleDigest {
         let key: Data? = try self.value("SELECT key FROM handle_key WHERE id = 1")
         return try HandleDigest(key: key ?? Data(), mask: mask)
-    }
-}
-
-extension WriteContext {
-    /// The live registration that has a handle of the same device.
-    func registration(with handle: Handle, _ slot: RegistrationSlot, app: Int64) throws -> Int64? {
-        try self.database.value(
-            HandleIndex.find("r.row"),
-            HandleIndex.values(handle, slot.pns, slot.kind, app: app, self.digest) + [slot.template]
-        )
-    }
-
-    /// The live registrations of a handle's device for templates.
-    func templates(of handle: Handle, _ pns: PushService, app: Int64) throws -> [Int64] {
-        try self.database.values(
-            HandleIndex.findAll("r.row"),
-            HandleIndex.values(handle, pns, .template, app: app, self.digest)
-        )
-    }
-
-    /// Assigns an unassigned handle to a live registration.
-    func addHandle(_ handle: Handle, _ slot: RegistrationSlot, app: Int64, by row: Int64) throws {
-        try self.database.run(HandleIndex.add, [self.digest.number(of: handle, slot.pns, slot.kind, app: app), row])
-    }
-
-    /// Takes its handle from a registration that is not live any more, or has another now.
-    func removeHandle(_ handle: Handle, _ slot: RegistrationSlot, app: Int64, by row: Int64) throws {
-        let number = self.digest.number(of: handle, slot.pns, slot.kind, app: app)
-        let position: Int64? = try self.database.value(
-            "DELETE FROM handle_index WHERE digest = ? AND row = ? RETURNING position",
-            [number, row]
-        )
-        guard let position else { return }
-        // The last of those that share the number moves to where it was.
-        try self.database.run(
-            """
-            UPDATE handle_index SET position = ?2 WHERE digest = ?1 AND position > ?2
-                AND position = (SELECT max(position) FROM handle_index WHERE digest = ?1)
-            """,
-            [number, position]
-        )
     }
 }

@@ -140,7 +140,9 @@ struct ImportStatements {
         let handles = row.handle.sameDevice(at: row.pns)
         try self.byHandle.bind(handles.lowerBound, at: 2)
         try self.byHandle.bind(handles.upperBound, at: 3)
-        try self.byHandle.bind(Int64(row.pns.number), at: 4)
+        let slot = RegistrationSlot(row)
+        try self.byHandle.bind(Int64(slot.number), at: 4)
+        try self.byHandle.bind(slot.template, at: 6)
         return try self.first(self.byHandle)
     }
 

@@ -16,26 +16,6 @@ enum RegisterWork {
 }
 
 extension WriteContext {
-    /// Applies a change that must not be applied twice, and keeps its result in the same transaction.
-    ///
-    /// - Parameters:
-    ///   - sequence: The register job's; one that has ended changes nothing.
-    ///   - change: The change.
-    /// - Returns: The result, of an earlier time if it was applied before.
-    /// - Throws: SQLite's error.
-    func applyOnce(_ sequence: Int64, _ change: () throws -> RegisterResult) throws -> RegisterResult {
-        if let done = try self.result(ofRegister: sequence) { return done }
-        guard try self.database.exists("SELECT 1 FROM job WHERE sequence = ? AND finished IS NULL", [sequence]) else {
-            return .refused("its job has ended")
-        }
-        let result = try change()
-        try self.database.run(
-            "UPDATE job SET result = ? WHERE sequence = ?",
-            [try StoredJSON.text(result), sequence]
-        )
-        return result
-    }
-
     /// The result of a register job; nil while it was not applied, or where it may be applied again.
     func result(ofRegister sequence: Int64) throws -> RegisterResult? {
         let text: String? = try self.database.value("SELECT result FROM job WHERE sequence = ?", [sequence])
@@ -55,17 +35,6 @@ extension WriteContext {
         try self.database.run(
             "UPDATE job SET work = \(RegisterWork.withoutHandles) WHERE sequence = ? AND finished IS NOT NULL",
             [job]
-        )
-    }
-
-    /// Forgets the work of register jobs dead-lettered before that time, whose lifetimes are over.
-    func forgetDeadWork(before time: Int64, limit: Int) throws {
-        try self.database.run(
-            """
-            UPDATE dead SET work = NULL WHERE id IN (
-                SELECT id FROM dead WHERE work IS NOT NULL AND at <= ? ORDER BY at LIMIT ?)
-            """,
-            [time, limit]
         )
     }
 }

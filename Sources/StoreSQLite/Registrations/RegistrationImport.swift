@@ -2,13 +2,14 @@ import GRDB
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
-/// Writes imported registrations within a write transaction, with the rules of ``RegistrationChange`` at a few
+/// Writes imported registrations within a write transaction, with the rules of ``StoreKit/RegistrationChange`` at a few
 /// microseconds each.
 ///
 /// New rows, without a known id or handle, are written many to a statement, because starting one costs as much as a
 /// row, and in the order of each table and index, so that each page is visited once. The others are looked up one by
-/// one; changes beyond a repeated handle, and templates, are left to ``RegistrationChange``.
+/// one; changes beyond a repeated handle, and templates, are left to ``StoreSQL/RegistrationTable``.
 struct RegistrationImport {
     typealias Numbered = ImportProgress.Numbered
 
@@ -21,6 +22,8 @@ struct RegistrationImport {
 
     private let context: WriteContext
     private let app: Int64
+    private let name: AppID
+    private let registrations: RegistrationTable
     private let sequence: Int64
     private let rows: [ImportedRegistration]
     private let statements: ImportStatements
@@ -37,13 +40,12 @@ struct RegistrationImport {
         self.isNew = Array(repeating: false, count: rows.count)
         self.numbers = Array(repeating: 0, count: rows.count)
         self.context = context
-        self.app = try context.database.ensureNumber(of: app)
+        (self.app, self.name) = (try context.database.ensureNumber(of: app), app)
         self.sequence = sequence
         self.statements = try ImportStatements(context.database, app: self.app)
         try self.statements.bind(sequence: sequence, wall: context.wall.milliseconds)
-        self.mayBeLate =
-            try context.isAnyClaimed(after: sequence) || context.isAnyDeleted(after: sequence)
-            || context.isAnyRemoved(after: sequence)
+        self.registrations = context.registrations(of: self.app)
+        self.mayBeLate = try !context.database.answer(RegistrationTable.laterChanges(than: sequence)).rows.isEmpty
     }
 
     /// The whole work, before the first transaction.
@@ -181,17 +183,17 @@ struct RegistrationImport {
 
     private mutating func write(_ numbered: Numbered, tags: NumberedTags) throws -> ImportResult {
         let row = self.rows[numbered.index]
-        if self.mayBeLate, try self.context.isRemoved(row.user, app: self.app, after: self.sequence) {
+        if self.mayBeLate, try self.exists(self.registrations.removal(of: row.user, after: self.sequence)) {
             return .superseded
         }
-        guard row.template == nil else { return try self.writeTemplate(row) }
+        guard row.template == nil else { return try self.writeTemplate(numbered) }
         if let id = row.id, let known = try self.statements.find(id) {
             return try self.update(known, to: row, numbered.digest, tags: tags)
         }
         if try self.isLate(row) { return .superseded }
         guard let current = try self.statements.current(for: row, numbered.digest) else {
             let number = try self.statements.insert(row, id: self.id(of: row), tags: tags)
-            try self.context.addHandle(row.handle, RegistrationSlot(row.pns), app: self.app, by: number)
+            _ = try self.context.database.answer(HandleTable.add(numbered.digest, to: "\(number)"))
             try self.statements.addTags(tags.numbers.map { ($0, Int64(row.pns.number), number) })
             return .created
         }
@@ -202,16 +204,16 @@ struct RegistrationImport {
     }
 
     /// Writes a registration for a template as any single change of one is written.
-    private mutating func writeTemplate(_ row: ImportedRegistration) throws -> ImportResult {
+    private mutating func writeTemplate(_ numbered: Numbered) throws -> ImportResult {
+        let row = self.rows[numbered.index]
         let known = try row.id.flatMap { try self.statements.find($0) }
         if known?.state == Registration.State.deleted.number { return .gone }
-        let change = self.change(to: row)
-        let current = try change.registration(with: row.handle, RegistrationSlot(row))
+        let current = try self.statements.current(for: row, numbered.digest)
         guard max(known?.version ?? 0, current?.version ?? 0) <= self.sequence, try !self.isLate(row) else {
             return .superseded
         }
-        let id = row.id ?? current?.id ?? .random(using: &self.random)
-        return try self.change(id, to: row, known == nil && current?.id != id ? .created : .updated)
+        let id = try row.id ?? current.map { try RegistrationID(stored: $0.id) } ?? .random(using: &self.random)
+        return try self.change(id, to: row, known == nil && current?.id != id.text ? .created : .updated)
     }
 
     private func update(
@@ -243,11 +245,12 @@ struct RegistrationImport {
     /// Whether the row's handle went to a later registration, which has ended, or its id was deleted later.
     private func isLate(_ row: ImportedRegistration) throws -> Bool {
         guard self.mayBeLate else { return false }
-        if try self.context.isClaimed(row.handle, RegistrationSlot(row), app: self.app, after: self.sequence) {
-            return true
-        }
+        let claim = self.registrations.claim(of: row.handle, RegistrationSlot(row), after: self.sequence)
+        if try self.exists(claim) { return true }
         guard let id = row.id else { return false }
-        return try self.context.deletion(of: id, by: row.user, app: self.app, after: self.sequence) != nil
+        return try self.exists(
+            self.registrations.deletions(of: "\(id.text)", by: row.user, after: self.sequence)
+        )
     }
 
     /// Writes a row as any single change of a registration is written; `result` says what to report when it was.
@@ -256,7 +259,10 @@ struct RegistrationImport {
         to row: ImportedRegistration,
         _ result: ImportResult
     ) throws -> ImportResult {
-        switch try self.change(to: row).upsert(id, Self.upsert(row)) {
+        let request = RegisterRequest.upsert(id, Self.upsert(row))
+        let job = RegisterJob(app: self.name, user: row.user, sequence: self.sequence)
+        let terms = RegistrationTerms(request, of: job, .bulk, at: self.context.wall)
+        switch try self.context.register(self.registrations.change(request, terms)) {
         case .done: return result
         case .refused(let reason): return .refused(reason)
         case .gone: return .gone
@@ -271,19 +277,12 @@ struct RegistrationImport {
             credential: row.credential,
             tags: row.tags,
             template: row.template,
+            expires: row.expires,
             written: row.written
         )
     }
 
-    private func change(to row: ImportedRegistration) -> RegistrationChange {
-        RegistrationChange(
-            context: self.context,
-            app: self.app,
-            user: row.user,
-            sequence: self.sequence,
-            expires: row.expires,
-            most: nil,
-            authority: .bulk
-        )
+    private func exists(_ statement: SQLStatement) throws -> Bool {
+        try !self.context.database.answer(statement).rows.isEmpty
     }
 }

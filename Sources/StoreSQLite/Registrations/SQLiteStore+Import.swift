@@ -30,7 +30,12 @@ extension SQLiteStore {
         let sequence: Int64
         if let begun { sequence = begun } else { sequence = try await self.beginImport() }
         guard !rows.isEmpty else { return ImportedRegistrations(sequence: sequence, results: []) }
-        let rows = rows.expiring(after: lifetime, from: Timestamp(milliseconds: self.clock.now))
+        let end = lifetime.map(Timestamp(milliseconds: self.clock.now).advanced)
+        let rows = rows.map { row in
+            var row = row
+            row.expires = row.expires ?? end
+            return row
+        }
         var progress: ImportProgress?
         while true {
             let before = progress
