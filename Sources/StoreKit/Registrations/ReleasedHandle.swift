@@ -1,5 +1,5 @@
 import Crypto
-package import Foundation
+import Foundation
 package import PushModel
 
 /// A handle that left a registration, as a digest, because its owner may want it forgotten.
@@ -8,9 +8,9 @@ package enum ReleasedHandle {
     package static let life = Duration.seconds(2 * 86_400)
 
     /// Of the handle's device, and of what it was for.
-    package static func digest(_ handle: Handle, _ slot: RegistrationSlot) -> Data {
+    package static func digest(_ handle: Handle, _ slot: RegistrationSlot) -> [UInt8] {
         let identity = handle.sameDevice(at: slot.pns).lowerBound
         let name = slot.template.map { "\0\($0)" } ?? ""
-        return Data(SHA256.hash(data: Data((identity + name).utf8)).prefix(16))
+        return Array(SHA256.hash(data: Data((identity + name).utf8)).prefix(16))
     }
 }

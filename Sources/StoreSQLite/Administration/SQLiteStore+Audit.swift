@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 package import Store
 import StoreKit
@@ -46,10 +45,10 @@ extension Database {
         let kept = try self.first("SELECT unfinished, scheduled FROM backlog") { ($0[0] as Int, $0[1] as Int) }
         let counted = try self.first(
             """
-            SELECT total(NOT \(JobTransition.scheduled)), total(\(JobTransition.scheduled)) FROM job INDEXED BY job_open
-            WHERE finished IS NULL
+            SELECT coalesce(sum(NOT \(JobTransition.scheduled)), 0), coalesce(sum(\(JobTransition.scheduled)), 0)
+            FROM job INDEXED BY job_open WHERE finished IS NULL
             """
-        ) { (Int(clamping: $0[0] as Double), Int(clamping: $0[1] as Double)) }
+        ) { ($0[0] as Int, $0[1] as Int) }
         guard let kept, let counted, kept != counted else { return [] }
         return [
             "\(kept.0) jobs are kept as unfinished and \(kept.1) as scheduled; they are \(counted.0) and \(counted.1)"

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 package import Store
 import StoreKit
@@ -58,7 +57,7 @@ struct QueueBacklogs {
 
     /// How many members some messages of a group have, and how many messages these are.
     static let members = """
-        SELECT count(*), total(open) FROM (
+        SELECT count(*), coalesce(sum(open), 0) FROM (
             SELECT open FROM message
             WHERE priority = ? AND app = ? AND queue = ? AND state = ? AND blocked_on = ? LIMIT ?
         )
@@ -83,18 +82,16 @@ struct QueueBacklogs {
         var counted: [Int: Int] = [:]
         for priority in Priority.allCases {
             for group in try self.database.groups(of: priority) {
-                let key = [
-                    Int64(priority.rank), group.app, Int64(group.queue), Int64(group.state), Int64(group.blockedOn),
-                ]
+                let key: Database.Values = [priority.rank, group.app, group.queue, group.state, group.blockedOn]
                 var backlog = try backlogs[group.queue] ?? QueueBacklog(queue: WorkQueue(number: group.queue))
                 let left = QueueBacklog.mostMessages - counted[group.queue, default: 0]
                 let (messages, members) =
-                    try self.database.first(Self.members, StatementArguments(key + [Int64(left)])) {
-                        ($0[0] as Int, Int(clamping: $0[1] as Double))
+                    try self.database.first(Self.members, key + [left]) {
+                        ($0[0] as Int, $0[1] as Int)
                     } ?? (0, 0)
                 counted[group.queue, default: 0] += messages
                 backlog.jobs += members
-                if let age = try self.ageOfHead(key) { backlog.oldest = max(backlog.oldest, age) }
+                if let age = try self.ageOfHead(key, in: group.state) { backlog.oldest = max(backlog.oldest, age) }
                 backlogs[group.queue] = backlog
             }
         }
@@ -102,11 +99,11 @@ struct QueueBacklogs {
     }
 
     /// How old the job at a group's head is; nil where it is to be tried later.
-    private func ageOfHead(_ group: [Int64]) throws -> Duration? {
-        let head = try self.database.first(Self.head, StatementArguments(group)) {
+    private func ageOfHead(_ group: Database.Values, in state: Int) throws -> Duration? {
+        let head = try self.database.first(Self.head, group) {
             (id: $0[0] as Int64, due: $0[1] as Int64, first: $0[2] as Int64, last: $0[3] as Int64)
         }
-        guard let head, head.due <= self.now || group[3] == Int64(MessageState.published.rawValue) else { return nil }
+        guard let head, head.due <= self.now || state == MessageState.published.rawValue else { return nil }
         let began: Int64? =
             head.first > 0
             ? try self.database.first(Self.firstOfRange, [head.first, max(head.first, head.last)]) { $0[0] }

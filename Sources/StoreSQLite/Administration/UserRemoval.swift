@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 package import PushModel
 import Store
 import StoreKit
@@ -196,7 +195,7 @@ extension UserRemoval {
             WHERE +app IN ((SELECT name FROM app WHERE number = ?), '') AND id > ? ORDER BY id LIMIT ?
             """,
             [self.app, self.position.after, Self.largeRows]
-        ) { (id: $0[0] as Int64, work: $0[1] as String?, body: [UInt8]($0[2] as Data)) }
+        ) { (id: $0[0] as Int64, work: $0[1] as String?, body: $0[2] as [UInt8]) }
         let named = try rows.filter { row in
             if let text = row.work, case .register(let request)? = try? StoredJSON.work(from: Array(text.utf8)),
                 self.traces.isNamed(by: request)

@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -167,11 +166,11 @@ extension AudienceReader<RowWalker> {
     /// - Throws: SQLite's error.
     init(database: Database, terms: AudienceTerms, slot: Int, through: Int64, limits: AudienceReadLimits) throws {
         // No window goes beyond the last row there is.
-        let last = try database.first("SELECT max(row) FROM registration") { $0[0] as Int64? } ?? nil
+        let last = try database.highestRegistration()
         self.init(
             terms.compiled,
             source: RowWalker(database: database, tags: terms.tags, app: terms.app, slot: slot),
-            through: min(through, last ?? 0),
+            through: min(through, last),
             limits: limits
         )
     }

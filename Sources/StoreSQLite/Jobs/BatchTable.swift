@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -182,7 +181,7 @@ extension WriteContext {
         )
     }
 
-    private func materialize(where condition: String, _ values: StatementArguments) throws -> Int {
+    private func materialize(where condition: String, _ values: Database.Values) throws -> Int {
         let isInline = "\(condition) AND \(BatchTable.isInline)"
         let count = try self.database.change(
             """

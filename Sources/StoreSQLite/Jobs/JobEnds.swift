@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -148,6 +147,6 @@ extension RetryList {
     /// The devices of a later attempt; nil of a first one, which has all of its range.
     fileprivate static func decode(_ row: Row, of batch: OpenPage) throws -> [RetryDevice]? {
         guard batch.attempt > 0 else { return nil }
-        return try (row["retries"] as Data?).map(Self.decode) ?? []
+        return try (row["retries"] as [UInt8]?).map(Self.decode) ?? []
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -128,7 +127,7 @@ struct JobReader: JobSource {
     func pausedQueues() throws -> [WorkQueue] { try self.database.pausedQueues(of: self.row.plain.app) }
 
     func isOpen(at pns: PushService) throws -> Bool {
-        let values: StatementArguments = [self.job, pns.number]
+        let values: Database.Values = [self.job, pns.number]
         return try !self.row.isFannedOut
             && self.database.exists("SELECT 1 FROM cursor WHERE job = ? AND pns = ? AND done = 0", values)
             || self.database.exists(

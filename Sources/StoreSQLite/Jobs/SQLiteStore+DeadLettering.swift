@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 package import Store
 import StoreKit
@@ -24,7 +23,7 @@ extension SQLiteStore {
                 """,
                 [
                     message.queue, message.type, message.messageID, message.digest, app, number, message.reason,
-                    Data(body), message.body.count, context.wall.milliseconds,
+                    body, message.body.count, context.wall.milliseconds,
                 ]
             )
             guard isNew > 0 else { return }
@@ -119,7 +118,7 @@ extension WriteContext {
             (
                 job: $0[0] as Int64, id: try JobID(blob: $0[1]),
                 batch: OpenPage(pns: $0[2], page: $0[3], attempt: $0[4], size: $0[5], message: message.number),
-                retries: $0[6] as Data?
+                retries: $0[6] as [UInt8]?
             )
         }
         guard let found else { return ClosedByDeadLetter() }

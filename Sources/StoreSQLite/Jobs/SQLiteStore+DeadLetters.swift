@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 package import PushModel
 package import Store
 import StoreKit
@@ -47,7 +46,7 @@ extension SQLiteStore: DeadLetterStore {
             try database.first(
                 "SELECT retries FROM batch WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
                 [job, pns, page.key.page, page.key.attempt]
-            ) { $0[0] as Data? } ?? nil
+            ) { $0[0] as [UInt8]? } ?? nil
         }
         guard let retries else { return ReplayList(devices: try await self.audience(of: page, job: job)) }
         let devices = try RetryList.decode(retries)

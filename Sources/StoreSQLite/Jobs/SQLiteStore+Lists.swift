@@ -1,4 +1,3 @@
-import GRDB
 package import PushModel
 package import Store
 import StoreKit
@@ -13,20 +12,18 @@ extension SQLiteStore {
             let limit = min(max(1, query.limit), 1000)
             let end = try query.end(in: database, app: app, before: before)
             let (conditions, arguments) = query.conditions(app: app, before: before, end: end)
-            let cursor = try Row.fetchCursor(
-                database.cachedStatement(
-                    sql: """
-                        SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE \(conditions)
-                        ORDER BY job.sequence DESC LIMIT ?
-                        """
-                ),
-                arguments: arguments + [limit + 1]
-            )
             var (rows, bytes) = ([JobRow](), 0)
-            while bytes < Self.pageBytes, let row = try cursor.next() {
+            try database.read(
+                """
+                SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE \(conditions)
+                ORDER BY job.sequence DESC LIMIT ?
+                """,
+                arguments + [limit + 1]
+            ) { row in
                 bytes += (row[JobRow.workColumn] as String).utf8.count
                 bytes += (row[JobRow.resultColumn] as String?)?.utf8.count ?? 0
                 rows.append(try JobRow(row))
+                return bytes < Self.pageBytes
             }
             let isCut = rows.count > limit || bytes >= Self.pageBytes
             let page = rows.prefix(limit)
@@ -49,7 +46,7 @@ extension SQLiteStore {
             guard let job = try database.jobRow(query.job, app: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
             var conditions = "delivery.job = ? AND delivery.id > ?"
-            var arguments: StatementArguments = [job.plain.sequence, after]
+            var arguments: Database.Values = [job.plain.sequence, after]
             if let outcome = query.outcome {
                 conditions += " AND delivery.class = ?"
                 arguments += [outcome.count.number]
@@ -95,10 +92,10 @@ extension JobQuery {
         app: Int64,
         before: Int64,
         end: Int64?
-    ) -> (sql: String, arguments: StatementArguments) {
+    ) -> (sql: String, arguments: Database.Values) {
         var sql = "job.app = ? AND job.sequence < ?"
-        var arguments: StatementArguments = [app, before]
-        func require(_ condition: String, _ values: StatementArguments) {
+        var arguments: Database.Values = [app, before]
+        func require(_ condition: String, _ values: Database.Values) {
             sql += " AND " + condition
             arguments += values
         }

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -125,7 +124,7 @@ extension WriteContext {
             WHERE idempotency.app = ? AND idempotency.caller = ? AND idempotency.route = ? AND idempotency.key = ?
             """,
             [app, key.caller, key.route, key.key]
-        ) { .init(hash: Array($0["hash"] as Data), job: try JobID(blob: $0["id"])) }
+        ) { .init(hash: $0["hash"], job: try JobID(blob: $0["id"])) }
     }
 
     private func removalUnderWay(askedBy job: NewJob, app: Int64) throws -> JobID? {
@@ -195,7 +194,7 @@ private struct JobInserter {
 
     private func insert(_ rows: ArraySlice<NewRow>, by statement: RawStatement) throws {
         let (now, wall) = (self.context.now, self.context.wall.milliseconds)
-        let values = rows.flatMap { row -> [(any RawValue)?] in
+        let values = rows.flatMap { row -> Database.Values in
             let job = row.job
             return [
                 job.id.bytes, self.app, job.user?.key.text, job.user?.shown, job.key, job.work.kind.number,

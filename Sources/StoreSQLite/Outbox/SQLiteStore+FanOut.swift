@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import Logging
 package import PushModel
 package import Store
@@ -234,7 +233,7 @@ private struct DuePageRow {
     let from: Int64
     let to: Int64
     let due: Int64?
-    let retries: Data?
+    let retries: [UInt8]?
     let template: Int64?
 
     init(_ row: Row) {

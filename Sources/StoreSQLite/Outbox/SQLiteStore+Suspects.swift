@@ -1,5 +1,3 @@
-import Foundation
-import GRDB
 import Store
 
 extension SQLiteStore: SuspectStore {
@@ -7,13 +5,13 @@ extension SQLiteStore: SuspectStore {
         try await self.write { context in
             let noted = try context.database.change(
                 "INSERT INTO suspect(fingerprint, at) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                [Data(fingerprint), context.now]
+                [fingerprint, context.now]
             )
             return noted == 0
         }
     }
 
     package func clear(suspect fingerprint: [UInt8]) async throws {
-        try await self.write { try $0.database.run("DELETE FROM suspect WHERE fingerprint = ?", [Data(fingerprint)]) }
+        try await self.write { try $0.database.run("DELETE FROM suspect WHERE fingerprint = ?", [fingerprint]) }
     }
 }

@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -9,7 +8,7 @@ extension RegistrationChange {
         var result = RegisterResult.done
         try self.database.inSavepoint {
             result = try self.replace(installation)
-            return result == .done ? .commit : .rollback
+            return result == .done
         }
         return result
     }

@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -272,7 +271,7 @@ struct RegistrationChange {
             upsert.pns,
             app: self.app
         )
-        let values: StatementArguments = [
+        let values: Database.Values = [
             slot.number, credential, upsert.handle.text, self.user?.key.text, self.user?.shown, state.number,
             self.sequence,
             self.wall, self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text,

@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -11,7 +10,7 @@ struct RegistrationRanges {
     private let after: Int64
     private let limit: Int
     private var ranges: [String] = []
-    private var arguments: StatementArguments = []
+    private var arguments: Database.Values = []
 
     init(
         _ query: RegistrationQuery,
@@ -39,7 +38,7 @@ struct RegistrationRanges {
     }
 
     /// The rows of all ranges; nil where there is none to look at.
-    var union: (sql: String, arguments: StatementArguments)? {
+    var union: (sql: String, arguments: Database.Values)? {
         self.ranges.isEmpty ? nil : (self.ranges.joined(separator: " UNION ALL "), self.arguments)
     }
 
@@ -51,7 +50,7 @@ struct RegistrationRanges {
     /// Their numbers.
     private var slots: [Int] { self.services.map { RegistrationSlot.number($0.pns, $0.kind) } }
 
-    private mutating func add(_ source: String, _ values: StatementArguments) {
+    private mutating func add(_ source: String, _ values: Database.Values) {
         self.ranges.append("SELECT row FROM (SELECT row FROM \(source) AND row > ? ORDER BY row LIMIT ?)")
         self.arguments += values
         self.arguments += [self.after, self.limit]
@@ -66,7 +65,7 @@ struct RegistrationRanges {
                 let values = HandleIndex.values(handle, pns, kind, app: self.app, digest)
                 for row: Int64 in try database.values(HandleIndex.findAll("r.row"), values) {
                     var source = "registration WHERE row = ?"
-                    var arguments: StatementArguments = [row]
+                    var arguments: Database.Values = [row]
                     if let user {
                         source += " AND user = ?"
                         arguments += [user.text]

@@ -1,4 +1,3 @@
-import GRDB
 package import PushModel
 package import Store
 import StoreKit
@@ -198,7 +197,7 @@ extension WriteContext {
         as state: Registration.State,
         reason: String,
         where condition: String,
-        _ arguments: StatementArguments
+        _ arguments: Database.Values
     ) throws {
         let ended = try self.database.first(
             """

@@ -1,6 +1,5 @@
 import Crypto
 import Foundation
-import GRDB
 package import PushModel
 import Store
 import StoreKit
@@ -31,7 +30,7 @@ extension Database {
     func ensureNumber(of template: DeviceTemplate?, app: Int64) throws -> Int64? {
         guard let content = template?.content else { return nil }
         let text = try StoredJSON.text(content)
-        let digest = Data(SHA256.hash(data: Data(text.utf8)))
+        let digest = Array(SHA256.hash(data: Data(text.utf8)))
         let sql = "SELECT number FROM template WHERE app = ? AND digest = ?"
         if let found: Int64 = try self.value(sql, [app, digest]) { return found }
         try self.run("INSERT INTO template(app, digest, content) VALUES (?, ?, ?)", [app, digest, text])

@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 
 // The sequence of a deletion of an id that is unknown or another user's, so that an earlier change that comes late neither creates the
