@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 import SeededRandom
 import Store
@@ -157,7 +156,7 @@ import Testing
             var after = from
             while after < through {
                 let start = after
-                let page = try await store.pool.read { database in
+                let page = try await store.read { database in
                     var reader = try AudienceReader(
                         database: database,
                         terms: Self.terms(expression, database),
@@ -212,24 +211,21 @@ import Testing
 
     /// Rows far apart, as a store has them after years: `all` on each, `even` and `odd` in turn, `rare` on 10.
     private static func spread(_ store: SQLiteStore, rows: Int, step: Int) async throws {
-        try await store.pool.writeWithoutTransaction { database in
-            try database.inTransaction {
-                let app = try database.ensureNumber(of: .default)
-                try database.execute(
-                    sql: """
-                        INSERT INTO tag_name(number, app, name) VALUES (1, \(app), 'all'), (2, \(app), 'even'), (3, \(app), 'odd'),
-                            (4, \(app), 'rare');
-                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
-                        INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
-                            SELECT i * \(step), \(app), 'r' || i, 1, 'h' || i, 1, 1, 1 FROM n;
-                        INSERT INTO tagged SELECT 1, 1, row FROM registration;
-                        INSERT INTO tagged SELECT 2 + (row / \(step)) % 2, 1, row FROM registration;
-                        INSERT INTO tagged SELECT 4, 1, row FROM registration
-                            WHERE (row / \(step)) % (\(rows) / 10) = 7;
-                        """
-                )
-                return .commit
-            }
+        try await store.write { context in
+            let app = try context.database.ensureNumber(of: .default)
+            try context.database.execute(
+                sql: """
+                    INSERT INTO tag_name(number, app, name) VALUES (1, \(app), 'all'), (2, \(app), 'even'), (3, \(app), 'odd'),
+                        (4, \(app), 'rare');
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+                    INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
+                        SELECT i * \(step), \(app), 'r' || i, 1, 'h' || i, 1, 1, 1 FROM n;
+                    INSERT INTO tagged SELECT 1, 1, row FROM registration;
+                    INSERT INTO tagged SELECT 2 + (row / \(step)) % 2, 1, row FROM registration;
+                    INSERT INTO tagged SELECT 4, 1, row FROM registration
+                        WHERE (row / \(step)) % (\(rows) / 10) = 7;
+                    """
+            )
         }
     }
 
@@ -237,7 +233,7 @@ import Testing
         cost: Int, page: AudiencePage
     ) {
         let expression = try TagExpression(parsing: text, .folded)
-        return try await store.pool.read { database in
+        return try await store.read { database in
             var reader = try AudienceReader(
                 database: database,
                 terms: Self.terms(expression, database),
@@ -275,7 +271,7 @@ import Testing
         var pages = 0
         while after < 120_000 {
             let start = after
-            let (page, cost) = try await keep.store.pool.read { database in
+            let (page, cost) = try await keep.store.read { database in
                 var reader = try AudienceReader(
                     database: database,
                     terms: Self.terms(expression, database),
@@ -299,21 +295,18 @@ import Testing
     @Test func aDearExpressionIsReadInSmallSteps() async throws {
         let keep = try TemporaryStore()
         let (rows, tags) = (3000, 60)
-        try await keep.store.pool.writeWithoutTransaction { database in
-            try database.inTransaction {
-                let app = try database.ensureNumber(of: .default)
-                try database.execute(
-                    sql: """
-                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
-                        INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
-                            SELECT i, \(app), 'r' || i, 1, 'h' || i, 1, 1, 1 FROM n;
-                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(tags))
-                        INSERT INTO tag_name(number, app, name) SELECT i, \(app), 't' || i FROM n;
-                        INSERT INTO tagged SELECT number, 1, row FROM tag_name, registration;
-                        """
-                )
-                return .commit
-            }
+        try await keep.store.write { context in
+            let app = try context.database.ensureNumber(of: .default)
+            try context.database.execute(
+                sql: """
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+                    INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
+                        SELECT i, \(app), 'r' || i, 1, 'h' || i, 1, 1, 1 FROM n;
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(tags))
+                    INSERT INTO tag_name(number, app, name) SELECT i, \(app), 't' || i FROM n;
+                    INSERT INTO tagged SELECT number, 1, row FROM tag_name, registration;
+                    """
+            )
         }
         // Three times each: a tag that stands there more often is read once a window.
         let operands = (0..<180).map { "(t\($0 % tags + 1) || none)" }
@@ -322,7 +315,7 @@ import Testing
         var (after, found, steps) = (Int64(0), 0, 0)
         while after < rows {
             let start = after
-            let (slice, cost) = try await keep.store.pool.read { database in
+            let (slice, cost) = try await keep.store.read { database in
                 var reader = try AudienceReader(
                     database: database,
                     terms: Self.terms(expression, database),

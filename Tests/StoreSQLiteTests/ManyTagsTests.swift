@@ -179,7 +179,7 @@ import Testing
         while found.count < 1000 {
             while !search.isDone {
                 let step = search
-                search = try await keep.store.pool.read { database in
+                search = try await keep.store.read { database in
                     var search = step
                     try search.go(on: database, maximumCost: 100)
                     return search
