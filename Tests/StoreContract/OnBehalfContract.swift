@@ -148,13 +148,7 @@ import Testing
                 RegistrationQuery(app: .default, tag: try Tag(tag, .folded))
             )
             #expect(found.items.count == count, "\(tag)")
-            let audience = try await self.store.count(
-                of: .tag(try Tag(tag, .folded)),
-                app: .default,
-                pns: .apns,
-                after: 0,
-                through: .max
-            )
+            let audience = try await self.store.count(AudienceQuery(.expression(.tag(try Tag(tag, .folded))), app: .default, pns: .apns))
             #expect(audience.count == count, "\(tag)")
         }
     }

@@ -160,8 +160,7 @@ import Testing
                     var reader = try AudienceReader(
                         database: database,
                         terms: Self.terms(expression, database),
-                        slot: PushService.apns.number,
-                        through: through,
+                        query: AudienceQuery(.expression(expression), app: .default, pns: .apns, through: through),
                         limits: limits
                     )
                     return try reader.page(after: start, through: through, limit: limit)
@@ -177,11 +176,7 @@ import Testing
             after = from
             while after < through {
                 let slice = try await store.count(
-                    of: expression,
-                    app: .default,
-                    pns: .apns,
-                    after: after,
-                    through: through
+                    AudienceQuery(.expression(expression), app: .default, pns: .apns, after: after, through: through)
                 )
                 try #require(slice.scannedThrough > after)
                 counted += slice.count
@@ -190,7 +185,7 @@ import Testing
             #expect(counted == meant.count, "\(expression)")
 
             let asked = (0..<40).map { _ in Int64.random(in: 1...(last + 5), using: &random) }
-            let found = try await store.addresses(of: asked, in: expression, app: .default, pns: .apns)
+            let found = try await store.audience(AudienceQuery(.expression(expression), app: .default, pns: .apns, rows: asked)).addresses
             let isMeant = known.filter { asked.contains($0.row) && tree.holds(for: $0.tags) }
             #expect(found.keys.sorted() == isMeant.map(\.row), "\(expression)")
         }
@@ -201,10 +196,10 @@ import Testing
         let everybody = try TagExpression(parsing: "!a", .folded)
         let app = try AppID("new")
         let page = try await store.store
-            .audience(of: everybody, app: app, pns: .apns, after: 0, through: 50, limit: 5)
+            .audience(AudienceQuery(.expression(everybody), app: app, pns: .apns, through: 50, limit: 5))
         #expect(page.rows.isEmpty && page.scannedThrough == 50)
-        #expect(try await store.store.count(of: everybody, app: app, pns: .apns, after: 0, through: .max).count == 0)
-        #expect(try await store.store.addresses(of: [1], in: everybody, app: app, pns: .apns).isEmpty)
+        #expect(try await store.store.count(AudienceQuery(.expression(everybody), app: app, pns: .apns)).count == 0)
+        #expect(try await store.store.audience(AudienceQuery(.expression(everybody), app: app, pns: .apns, rows: [1])).addresses.isEmpty)
     }
 
     // MARK: Cost
@@ -237,8 +232,7 @@ import Testing
             var reader = try AudienceReader(
                 database: database,
                 terms: Self.terms(expression, database),
-                slot: PushService.apns.number,
-                through: .max,
+                query: AudienceQuery(.expression(expression), app: .default, pns: .apns, through: .max),
                 limits: AudienceReadLimits()
             )
             let page = try reader.page(after: 0, through: .max, limit: limit)
@@ -275,8 +269,7 @@ import Testing
                 var reader = try AudienceReader(
                     database: database,
                     terms: Self.terms(expression, database),
-                    slot: PushService.apns.number,
-                    through: 120_000,
+                    query: AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 120_000),
                     limits: slow
                 )
                 return (try reader.page(after: start, through: 120_000, limit: 1000), reader.cost)
@@ -319,8 +312,7 @@ import Testing
                 var reader = try AudienceReader(
                     database: database,
                     terms: Self.terms(expression, database),
-                    slot: PushService.apns.number,
-                    through: .max,
+                    query: AudienceQuery(.expression(expression), app: .default, pns: .apns, through: .max),
                     limits: limits
                 )
                 return (try reader.count(after: start, through: .max), reader.cost)
@@ -372,13 +364,7 @@ import Testing
         var found = 0
         var after: Int64 = 0
         while after < .max {
-            let slice = try await keep.store.count(
-                of: expression,
-                app: .default,
-                pns: .apns,
-                after: after,
-                through: .max
-            )
+            let slice = try await keep.store.count(AudienceQuery(.expression(expression), app: .default, pns: .apns, after: after))
             found += slice.count
             try #require(slice.scannedThrough > after)
             after = slice.scannedThrough

@@ -78,6 +78,7 @@ struct TagFinder {
 
     private let app: Int64?
     private let statement: RawStatement
+    private let number: Int32
 
     /// - Parameters:
     ///   - database: The connection.
@@ -86,6 +87,7 @@ struct TagFinder {
     init(_ database: Database, app: Int64?) throws {
         self.app = app
         self.statement = try RawStatement(Self.sql, in: database)
+        self.number = self.statement.column("number")
     }
 
     /// - Returns: nil for a tag that no registration has had; a user's own is taken as it is.
@@ -95,7 +97,7 @@ struct TagFinder {
         defer { self.statement.reset() }
         try self.statement.bind(app, at: 1)
         try self.statement.bind(tag.key, at: 2)
-        return try self.statement.step() ? .number(self.statement.integer(0)) : nil
+        return try self.statement.step() ? .number(self.statement.integer(self.number)) : nil
     }
 }
 
@@ -108,8 +110,7 @@ extension Database {
 
     /// The number of a tag that is no user's, given now if need be.
     func ensureNumber(of tag: Tag, app: Int64) throws -> Int64 {
-        let sql = "SELECT number FROM tag_name WHERE app = ? AND name = ?"
-        if let found: Int64 = try self.value(sql, [app, tag.key]) { return found }
+        if let found: Int64 = try self.value(TagFinder.sql, [app, tag.key]) { return found }
         try self.run("INSERT INTO tag_name(app, name, name_shown) VALUES (?, ?, ?)", [app, tag.key, tag.shown])
         return self.lastInsertedRowID
     }

@@ -75,7 +75,7 @@ struct Database {
 
     /// The only column of the first row; nil where there is none, or it is null.
     func value<T: SQLConvertible>(_ sql: String, _ values: Values = []) throws -> T? {
-        try self.first(sql, values) { $0.only() } ?? nil
+        try self.first(sql, values) { $0.only() as T? } ?? nil
     }
 
     /// The only column of all rows.

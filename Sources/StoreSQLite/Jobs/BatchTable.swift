@@ -125,14 +125,16 @@ extension WriteContext {
         reason: WaitReason?
     ) throws {
         let due = self.now + RetryList.leastWait(devices).milliseconds
-        let message = try self.insertMessage(
-            queue: .deliver(try PushService(stored: key.pns)),
-            app: job.app,
-            priority: job.priority,
-            state: .ready,
-            due: due,
-            members: 1,
-            size: devices.count
+        let message = try self.insert(
+            NewMessage(
+                queue: .deliver(try PushService(stored: key.pns)),
+                app: job.app,
+                priority: job.priority,
+                state: .ready,
+                due: due,
+                members: 1,
+                size: devices.count
+            )
         )
         try self.database.run(
             """

@@ -89,14 +89,16 @@ extension WriteContext {
     private func put(_ message: JobAdmission.Message, from first: Int64, app: Int64) throws -> Int64 {
         let jobs = (first + Int64(message.members.lowerBound))...(first + Int64(message.members.upperBound))
         guard let joined = message.joined else {
-            return try self.insertMessage(
-                queue: message.queue,
-                app: app,
-                priority: message.priority.rank,
-                state: message.state,
-                due: self.now,
-                members: message.count,
-                jobs: jobs
+            return try self.insert(
+                NewMessage(
+                    queue: message.queue,
+                    app: app,
+                    priority: message.priority.rank,
+                    state: message.state,
+                    due: self.now,
+                    members: message.count,
+                    jobs: jobs
+                )
             )
         }
         // It was looked at in this transaction. A second writer does this first, WHERE it is neither published nor claimed, for else

@@ -1,6 +1,6 @@
 import Crypto
 import Foundation
-package import PushModel
+import PushModel
 import Store
 import StoreKit
 
@@ -39,17 +39,6 @@ extension Database {
 }
 
 extension SQLiteStore {
-    package func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content] {
-        try await self.read { database in
-            var found: [Int64: DeviceTemplate.Content] = [:]
-            for number in numbers {
-                let text: String? = try database.value("SELECT content FROM template WHERE number = ?", [number])
-                found[number] = try text.map { try StoredJSON.value(DeviceTemplate.Content.self, from: $0) }
-            }
-            return found
-        }
-    }
-
     /// Removes templates that nobody has any more.
     ///
     /// - Parameters:
