@@ -153,7 +153,9 @@ import Testing
             }
         )
         let job = try await self.scenario.accept(list)
-        let page = try await self.store.audience(AudienceQuery(.recipients(ofJob: job.sequence), app: .default, pns: .apns, limit: 10))
+        let page = try await self.store.audience(
+            AudienceQuery(.recipients(ofJob: job.sequence), app: .default, pns: .apns, limit: 10)
+        )
         #expect(page.rows.indices.map { page.credentials[$0] } == [.default, self.watch])
         try await self.register("aa", self.sandbox)
         let registered = try await self.scenario.accept(RecipientList(registrations: [self.id("id-aa")]))

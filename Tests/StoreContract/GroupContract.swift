@@ -255,7 +255,9 @@ import Testing
         let (other, theirs) = try await self.scenario.acceptGroup(["bob", "nobody"])
         let claim = try await self.claim(mine)
         var (step, _) = try await self.scenario.step(for: claim)
-        let foreign = try await self.scenario.step(for: try #require(try await self.store.claim(other.id, peeking: true)))
+        let foreign = try await self.scenario.step(
+            for: try #require(try await self.store.claim(other.id, peeking: true))
+        )
         step.sends += foreign.step.sends
         let written = try await self.scenario.commit(step, of: claim).written
         #expect(written.lost == Set(foreign.step.sends.map(\.sequence)))

@@ -16,14 +16,18 @@ import Testing
     /// The rows that an expression reaches, with and without the way of many tags.
     private func audience(_ text: String, _ users: AppSpec.Users = .folded) async throws -> [Int64] {
         let expression = try TagExpression(parsing: text, users)
-        let page = try await self.store.wholeAudience(AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 1000))
+        let page = try await self.store.wholeAudience(
+            AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 1000)
+        )
         let found = try await self.store.audience(
             AudienceQuery(.expression(expression), app: .default, pns: .apns, rows: Array(1...100))
         ).addresses
         #expect(found.keys.sorted() == page.rows)
         if let tags = expression.alternatives {
             let many = TagExpression.any(tags + (try (0..<100).map { try Tag("nobody:\($0)", users) }))
-            let same = try await self.store.wholeAudience(AudienceQuery(.expression(many), app: .default, pns: .apns, through: 1000))
+            let same = try await self.store.wholeAudience(
+                AudienceQuery(.expression(many), app: .default, pns: .apns, through: 1000)
+            )
             #expect(same.rows == page.rows)
         }
         return page.rows

@@ -148,7 +148,9 @@ import Testing
                 RegistrationQuery(app: .default, tag: try Tag(tag, .folded))
             )
             #expect(found.items.count == count, "\(tag)")
-            let audience = try await self.store.count(AudienceQuery(.expression(.tag(try Tag(tag, .folded))), app: .default, pns: .apns))
+            let audience = try await self.store.count(
+                AudienceQuery(.expression(.tag(try Tag(tag, .folded))), app: .default, pns: .apns)
+            )
             #expect(audience.count == count, "\(tag)")
         }
     }

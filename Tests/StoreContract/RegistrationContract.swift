@@ -282,7 +282,9 @@ import Testing
         #expect(part.rows == expected.filter { $0 > 3 && $0 <= 9 })
         let nobody = try await self.audience(.tag(Tag("none", .folded)), after: 0, through: 40, limit: 10)
         #expect(nobody.rows.isEmpty && nobody.scannedThrough == 40)
-        let found = try await self.store.audience(AudienceQuery(.expression(any), app: .default, pns: .apns, rows: [1, 2, 3, 40])).addresses
+        let found = try await self.store.audience(
+            AudienceQuery(.expression(any), app: .default, pns: .apns, rows: [1, 2, 3, 40])
+        ).addresses
         #expect(found.mapValues(\.handle) == [1: Handle(stored: "aa0"), 3: Handle(stored: "aa2")])
     }
 

@@ -109,7 +109,9 @@ extension Scenario {
     ///
     /// - Returns: Its batches, and the messages that they travel in.
     package func fanOut(group message: OutboxMessage) async throws -> (keys: [BatchKey], deliveries: [OutboxMessage]) {
-        guard let claim = try await self.store.claim(message.id, peeking: false) else { throw Unexpected("not claimed") }
+        guard let claim = try await self.store.claim(message.id, peeking: false) else {
+            throw Unexpected("not claimed")
+        }
         let (step, keys) = try await self.step(for: claim)
         let result = try await self.commit(step, of: claim, keys: keys)
         guard case .written(let written) = result, written.isDone else { throw Unexpected("\(result)") }

@@ -185,7 +185,9 @@ import Testing
             #expect(counted == meant.count, "\(expression)")
 
             let asked = (0..<40).map { _ in Int64.random(in: 1...(last + 5), using: &random) }
-            let found = try await store.audience(AudienceQuery(.expression(expression), app: .default, pns: .apns, rows: asked)).addresses
+            let found = try await store.audience(
+                AudienceQuery(.expression(expression), app: .default, pns: .apns, rows: asked)
+            ).addresses
             let isMeant = known.filter { asked.contains($0.row) && tree.holds(for: $0.tags) }
             #expect(found.keys.sorted() == isMeant.map(\.row), "\(expression)")
         }
@@ -199,7 +201,10 @@ import Testing
             .audience(AudienceQuery(.expression(everybody), app: app, pns: .apns, through: 50, limit: 5))
         #expect(page.rows.isEmpty && page.scannedThrough == 50)
         #expect(try await store.store.count(AudienceQuery(.expression(everybody), app: app, pns: .apns)).count == 0)
-        #expect(try await store.store.audience(AudienceQuery(.expression(everybody), app: app, pns: .apns, rows: [1])).addresses.isEmpty)
+        #expect(
+            try await store.store.audience(AudienceQuery(.expression(everybody), app: app, pns: .apns, rows: [1]))
+                .addresses.isEmpty
+        )
     }
 
     // MARK: Cost
@@ -364,7 +369,9 @@ import Testing
         var found = 0
         var after: Int64 = 0
         while after < .max {
-            let slice = try await keep.store.count(AudienceQuery(.expression(expression), app: .default, pns: .apns, after: after))
+            let slice = try await keep.store.count(
+                AudienceQuery(.expression(expression), app: .default, pns: .apns, after: after)
+            )
             found += slice.count
             try #require(slice.scannedThrough > after)
             after = slice.scannedThrough

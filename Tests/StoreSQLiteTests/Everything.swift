@@ -37,10 +37,14 @@ enum Everything {
         )
         _ = try await store.job(job.id, app: .default)
         _ = try await scenario.takeDueBatches(limit: 5)
-        _ = try await store.audience(AudienceQuery(.expression(.tag(Tag("t", .folded))), app: .default, pns: .apns, rows: [1])).addresses
+        _ = try await store.audience(
+            AudienceQuery(.expression(.tag(Tag("t", .folded))), app: .default, pns: .apns, rows: [1])
+        ).addresses
         _ = try await store.credentialUses(app: .default)
         let expression = try TagExpression(parsing: "t && username:bob || !t", .folded)
-        _ = try await store.audience(AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 9, limit: 9))
+        _ = try await store.audience(
+            AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 9, limit: 9)
+        )
         _ = try await store.count(AudienceQuery(.expression(expression), app: .default, pns: .apns))
         let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)", .folded) } + [Tag("t", .folded)])
         _ = try await scenario.fanOut(scenario.accept(scenario.send(to: many)))

@@ -293,7 +293,13 @@ private struct TestAudience {
             audience.after = page.scannedThrough
         }
         guard !rows.isEmpty else { return [] }
-        var query = RegistrationQuery(app: self.app, pns: audience.pns, handles: Array(handles), state: .live, limit: 1000)
+        var query = RegistrationQuery(
+            app: self.app,
+            pns: audience.pns,
+            handles: Array(handles),
+            state: .live,
+            limit: 1000
+        )
         query.kinds = [audience.kind]
         return try await self.store.registrations(query).items.filter { rows.contains($0.row) }
     }

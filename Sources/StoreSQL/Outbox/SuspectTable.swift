@@ -1,4 +1,5 @@
 package import Store
+import StoreKit
 
 /// The table `suspect`.
 extension SuspectStore where Self: SQLEngine {

@@ -107,7 +107,9 @@ struct ManyTags {
         while !rest.isEmpty {
             let piece = rest.prefix(Self.tagsARead)
             rest = rest.dropFirst(piece.count)
-            tags += try await self.store.read(size: .long) { try $0.stored(piece, app: self.query.app).compactMap { $0 } }
+            tags += try await self.store.read(size: .long) {
+                try $0.stored(piece, app: self.query.app).compactMap { $0 }
+            }
         }
         tags.sort(by: StoredTag.precedes)
         let snapshot = Snapshot(since: since, tags: tags, members: Set(tags))

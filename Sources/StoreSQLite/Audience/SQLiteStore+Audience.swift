@@ -14,7 +14,9 @@ extension SQLiteStore {
         } else {
             page = try await self.evaluate(expression, query) { database, terms, limits in
                 guard let terms else { return end }
-                if let tag = terms.onlyTag { return try SingleTagReader(database: database, query: query).page(of: tag) }
+                if let tag = terms.onlyTag {
+                    return try SingleTagReader(database: database, query: query).page(of: tag)
+                }
                 var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
                 return try reader.page(after: query.after, through: query.through, limit: query.limit)
             }

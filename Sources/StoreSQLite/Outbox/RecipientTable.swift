@@ -58,6 +58,11 @@ enum RecipientTable {
 
     /// Where a list ends at a service.
     static let last = "SELECT coalesce(max(number), 0) FROM recipient WHERE job = ? AND pns = ?"
+
+    static let remove = """
+        DELETE FROM recipient WHERE job = ?1 AND (pns, number) IN (
+            SELECT pns, number FROM recipient WHERE job = ?1 LIMIT ?2)
+        """
 }
 
 /// A job with its list as it is stored.
