@@ -48,15 +48,16 @@ private struct Measurement: Service {
     private static let group = 32_768
 
     func run() async throws {
-        let sequence = try await self.store.beginImport()
+        let sequence = try await self.store.importRegistrations([], app: .default, sequence: nil, lifetime: nil)
+            .sequence
         let start = ContinuousClock.now
         var next = try self.group(at: 0)
         var log = 0
         while !next.isEmpty {
             let (now, from) = (next, sequence)
-            async let results = self.store.importRegistrations(now.rows, app: .default, sequence: from)
+            async let imported = self.store.importRegistrations(now.rows, app: .default, sequence: from, lifetime: nil)
             next = try self.group(at: now.end)
-            guard try await results.allSatisfy({ $0 == .created }) else {
+            guard try await imported.results.allSatisfy({ $0 == .created }) else {
                 throw StoreError(.conflict, "a registration was there already")
             }
             log = max(log, try self.size(of: self.file + "-wal"))

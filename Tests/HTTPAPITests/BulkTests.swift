@@ -240,8 +240,8 @@ import Testing
                 ),
                 ImportedRegistration(pns: .mpns, handle: Handle(stored: "http://x.notify.live.net/a")),
             ]
-            let sequence = try await api.store.beginImport()
-            let results = try await api.store.importRegistrations(rows, app: .default, sequence: sequence)
+            let results = try await api.store.importRegistrations(rows, app: .default, sequence: nil, lifetime: nil)
+                .results
             #expect(results.allSatisfy { $0 == .created })
             let first = try await api.call(.get, "/api/registrations/export", as: .user("root"))
             #expect(first.status == 200)
@@ -273,7 +273,7 @@ import Testing
                     tags: [try Tag("t\(number % 3)", .folded)]
                 )
             }
-            _ = try await api.store.importRegistrations(rows, app: .default, sequence: api.store.beginImport())
+            _ = try await api.store.importRegistrations(rows, app: .default, sequence: nil, lifetime: nil)
             func lines(_ query: String) async throws -> (count: Int, cursor: String?) {
                 let answer = try await api.call(.get, "/api/registrations/export\(query)", as: .user("root"))
                 #expect(answer.status == 200)
@@ -309,7 +309,7 @@ import Testing
                 handle: Handle(stored: "over"),
                 expires: Timestamp.now.advanced(by: .seconds(-1))
             )
-            _ = try await api.store.importRegistrations([over], app: .default, sequence: api.store.beginImport())
+            _ = try await api.store.importRegistrations([over], app: .default, sequence: nil, lifetime: nil)
             let answer = try await api.call(.get, "/api/registrations/export", as: .user("root"))
             #expect(answer.text.split(separator: "\n").count == 1)
             #expect(answer.text.contains("cdcd"))
@@ -340,40 +340,28 @@ import Testing
 
         init(groups: Int) { self.groups = groups }
 
-        func beginImport() async throws -> Int64 { 1 }
-
         func importRegistrations(
             _ rows: [ImportedRegistration],
             app: AppID,
-            sequence: Int64
-        ) async throws -> [ImportResult] {
-            guard self.taken.withLockedValue({ $0.count }) < self.groups else {
-                throw StoreError(.unavailable, "SQLite answers 13")
+            sequence: Int64?,
+            lifetime: Duration?
+        ) async throws -> ImportedRegistrations {
+            if sequence != nil {
+                guard self.taken.withLockedValue({ $0.count }) < self.groups else {
+                    throw StoreError(.unavailable, "SQLite answers 13")
+                }
+                self.taken.withLockedValue { $0.append(rows.count) }
             }
-            self.taken.withLockedValue { $0.append(rows.count) }
-            return rows.map { _ in .created }
+            return ImportedRegistrations(sequence: 1, results: rows.map { _ in .created })
         }
 
-        func change(
-            _ request: RegisterRequest,
-            app: AppID,
-            user: UserName?,
-            sequence: Int64,
-            expires: Timestamp?,
-            most: Int?
-        ) async throws -> RegisterResult { .gone }
-
-        func removeUser(by job: Int64) async throws -> RegisterResult? { .gone }
-
-        func registration(_ id: RegistrationID, app: AppID) async throws -> Registration? { nil }
+        func register(_ request: RegisterRequest, of job: RegisterJob) async throws -> RegisterResult? { .gone }
 
         func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {
             Page(items: [], cursor: nil)
         }
 
         func credentialUses(app: AppID) async throws -> [CredentialUse] { [] }
-
-        var steadyTime: Timestamp { .now }
     }
 
     private func importer(_ store: any RegistrationStore, idle: Duration = .seconds(60)) -> RegistrationImporter {

@@ -80,14 +80,10 @@ struct FakeHub: Service {
 
     private func result(of request: RegisterRequest, _ job: Job) async throws -> RegisterResult {
         if case .channel(let channels) = request { return try Self.result(of: channels.action) }
-        return try await self.store.change(
-            request,
-            app: job.app,
-            user: job.user,
-            sequence: job.sequence,
-            expires: nil,
-            most: try await self.store.app(job.app)?.registrationsPerUser
-        )
+        let job = RegisterJob(job, try await self.store.app(job.app) ?? AppSpec())
+        while true {
+            if let result = try await self.store.register(request, of: job) { return result }
+        }
     }
 
     /// Apple has the channels `a+/=` and `Yg==`; only the first can be shown and deleted, and Apple refuses requests about `Yw==`.

@@ -153,7 +153,7 @@ import WorkCost
                 "\"t\($0)\""
             }
         } read: { bytes in
-            _ = try ImportLine(spec: AppSpec(), now: .now).registration(bytes)
+            _ = try ImportLine(spec: AppSpec()).registration(bytes)
         },
         DearInput("a line of an import, a template") {
             DearInput.fill(
@@ -164,7 +164,7 @@ import WorkCost
                 and: "'x'}\\\"}}\"}}"
             )
         } read: { bytes in
-            _ = try ImportLine(spec: AppSpec(), now: .now).registration(bytes)
+            _ = try ImportLine(spec: AppSpec()).registration(bytes)
         },
     ]
 

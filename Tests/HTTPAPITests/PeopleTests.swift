@@ -121,7 +121,7 @@ import Testing
                     tags: try row.1.map { try Tag($0, .folded) }
                 )
             }
-            _ = try await api.store.importRegistrations(rows, app: .default, sequence: 1)
+            _ = try await api.store.importRegistrations(rows, app: .default, sequence: 1, lifetime: nil)
             #expect(try await Self.count(user: name, api) == 1)
             let quoted = "user('\(name.replacing("'", with: "''"))')"
             let users = JSONValue.members(["users": .strings([name, "nobody"])])

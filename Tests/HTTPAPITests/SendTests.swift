@@ -249,7 +249,7 @@ import Testing
                     tags: number.isMultiple(of: 3) ? [try Tag("third", .folded)] : []
                 )
             }
-            _ = try await api.store.importRegistrations(rows, app: .default, sequence: 1)
+            _ = try await api.store.importRegistrations(rows, app: .default, sequence: 1, lifetime: nil)
             let third = #"{"to":{"tags":"third"},"body":"as the send has it"}"#
             let answer = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: third)
             #expect(answer.status == 200, "\(answer.text)")

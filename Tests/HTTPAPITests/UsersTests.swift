@@ -112,7 +112,7 @@ import Testing
                     user: try UserName("u\(number / 2)", .folded)
                 )
             }
-            _ = try await api.store.importRegistrations(rows, app: .default, sequence: 1)
+            _ = try await api.store.importRegistrations(rows, app: .default, sequence: 1, lifetime: nil)
             // Of users 0 to 299 those with an even number, twice, and strangers.
             let names = (0..<150).map { "u\($0 * 2)" }
             let body = Self.body(names + names + ["x1", "x2"], "")

@@ -40,14 +40,18 @@ import Testing
                 template: template(number).map { DeviceTemplate(name: "t", content: .init(body: $0)) }
             )
         }
-        let sequence = try await store.beginImport()
         for start in stride(from: 0, to: rows.count, by: 500) {
             let some = Array(rows[start..<min(rows.count, start + 500)])
             #expect(
-                try await store.importRegistrations(some, app: .default, sequence: sequence)
+                try await store.importRegistrations(some, app: .default, sequence: nil, lifetime: nil).results
                     .allSatisfy { $0 == .created }
             )
         }
+    }
+
+    /// The devices that are in batches: counted at the end of each, and in the progress before.
+    private static func reached(_ job: Job) -> Int {
+        max(job.counts[.fcm]?.targets ?? 0, job.progress?.services[.fcm]?.devices ?? 0)
     }
 
     /// Fans it out until some of it is in batches, and cancels it then, as `DELETE /api/jobs/{id}` does.
@@ -63,7 +67,7 @@ import Testing
         let message = try #require(accepted.messages.first)
         let claim = try #require(try await store.claim(message.id, peeking: false))
         let advancing = Task { try await fanOut.advance(claim, spec: spec, budget: .seconds(600)) }
-        while try await store.job(new.id, app: .default)?.counts[.fcm]?.targets ?? 0 == 0 {
+        while try await store.job(new.id, app: .default).map(Self.reached) == 0 {
             try await Task.sleep(for: .milliseconds(2))
         }
         _ = try await store.cancel(new.id, app: .default)
@@ -73,7 +77,19 @@ import Testing
         }
         let job = try #require(try await store.job(new.id, app: .default))
         #expect([.cancelling, .cancelled].contains(job.state))
-        #expect((1..<devices).contains(job.counts[.fcm]?.targets ?? 0))
+        #expect((1..<devices).contains(Self.reached(job)))
+    }
+
+    @Test func anExpressionOfAsManyTagsAsThereMayBe() async throws {
+        try await Self.run { store, fanOut, spec in
+            // Several steps.
+            let count = 20_000
+            try await Self.register(in: store, count) { _ in nil }
+            let operands = (0..<TagExpression.maximumOperands).map { "t\($0 % Self.tags)" }
+            let expression = try TagExpression(parsing: operands.joined(separator: "&&"), .folded)
+            let send = SendRequest(to: .tags(expression), content: .message(.init(body: "x")))
+            try await Self.expectEnd(of: send, to: count, store, fanOut, spec)
+        }
     }
 
     @Test func templatesAsLargeAsTheyMayBe() async throws {

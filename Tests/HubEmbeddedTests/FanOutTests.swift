@@ -38,7 +38,7 @@ import Testing
                 user: try UserName("droid", .folded)
             ),
         ]
-        _ = try await store.importRegistrations(rows, app: .default, sequence: 1)
+        _ = try await store.importRegistrations(rows, app: .default, sequence: 1, lifetime: nil)
         _ = try await store.apply(.app(.default, Self.spec))
         let broker = given ?? InMemoryBroker()
         if given == nil { try await broker.declare(.pushline) }
@@ -161,14 +161,7 @@ import Testing
             try await broker.declare(.pushline)
             let query = RegistrationQuery(app: .default, user: try UserName("apple", .folded))
             let registration = try #require(try await store.registrations(query).items.first)
-            _ = try await store.change(
-                .delete(registration.id),
-                app: .default,
-                user: nil,
-                sequence: 2,
-                expires: nil,
-                most: nil
-            )
+            _ = try await store.register(.delete(registration.id), of: RegisterJob(app: .default, sequence: 2))
             let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
             let due = try await self.due([.deliver(.apns)], 1, in: store)
             #expect(due.count == 1)

@@ -28,7 +28,7 @@ import Testing
                 tags: try (number < 700 ? ["all"] : ["all", "late"]).map { try Tag($0, .folded) }
             )
         }
-        _ = try await store.importRegistrations(rows, app: .default, sequence: 1)
+        _ = try await store.importRegistrations(rows, app: .default, sequence: 1, lifetime: nil)
     }
 
     @Test(arguments: [("all && late", 300), ("all && !late", 700), ("late && !all", 0), ("!none", 1000)])

@@ -59,13 +59,9 @@ struct TemplateFanOutTests {
         guard case .accepted(let accepted)? = try await store.accept([job]).answers.first else {
             throw InvalidValue("not accepted")
         }
-        let result = try await store.change(
+        let result = try await store.register(
             .upsert(try #require(RegistrationID("\(device)-\(name)")), upsert),
-            app: .default,
-            user: nil,
-            sequence: accepted.sequence,
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, sequence: accepted.sequence)
         )
         #expect(result == .done)
     }

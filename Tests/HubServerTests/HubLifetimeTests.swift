@@ -77,8 +77,7 @@ struct HubLifetimeTests {
                 tags: [try WireTags.tag(ofInstallation: "i")],
                 expires: past
             )
-            let sequence = try await hub.store.beginImport()
-            _ = try await hub.store.importRegistrations([row], app: .default, sequence: sequence)
+            _ = try await hub.store.importRegistrations([row], app: .default, sequence: nil, lifetime: nil)
             let patched = try await hub.call(.patch, Self.path, body: Self.patch)
             #expect(patched.status == 200, "\(patched.text)")
             #expect(try await Self.end(hub) == past)

@@ -36,8 +36,7 @@ struct HubTestSendTests {
     }
 
     private static func add(_ devices: [ImportedRegistration], to hub: HubHarness) async throws {
-        let sequence = try await hub.store.beginImport()
-        _ = try await hub.store.importRegistrations(devices, app: .default, sequence: sequence)
+        _ = try await hub.store.importRegistrations(devices, app: .default, sequence: nil, lifetime: nil)
     }
 
     /// The elements of each result.

@@ -77,10 +77,9 @@ extension PipelineHarness {
                 )
             }
         }
-        let sequence = try await self.store.beginImport()
         for start in stride(from: 0, to: rows.count, by: 500) {
             let group = Array(rows[start..<min(rows.count, start + 500)])
-            _ = try await self.store.importRegistrations(group, app: .default, sequence: sequence)
+            _ = try await self.store.importRegistrations(group, app: .default, sequence: nil, lifetime: nil)
         }
     }
 }

@@ -215,17 +215,10 @@ struct PipelineHarness: Sendable {
             number += 1
             return number
         }
-        let result = try await self.store.change(
-            request,
-            app: app,
-            user: user,
-            sequence: sequence,
-            expires: nil,
-            most: nil
-        )
+        let result = try await self.store.register(request, of: RegisterJob(app: app, user: user, sequence: sequence))
         switch result {
         case .issued, .done: break
-        default: Issue.record("\(result)")
+        default: Issue.record("\(String(describing: result))")
         }
     }
 
@@ -241,7 +234,6 @@ struct PipelineHarness: Sendable {
 
     /// Registers APNs devices in a few transactions.
     func importDevices(_ handles: [String], user: String?, tag: String, app: AppID = .default) async throws {
-        let sequence = try await self.store.beginImport()
         let (name, tags) = (try user.map { try UserName($0, .folded) }, [try Tag(tag, .folded)])
         var rest = handles[...]
         while !rest.isEmpty {
@@ -249,7 +241,7 @@ struct PipelineHarness: Sendable {
                 ImportedRegistration(pns: .apns, handle: Handle(stored: $0), user: name, tags: tags)
             }
             rest = rest.dropFirst(rows.count)
-            let results = try await self.store.importRegistrations(rows, app: app, sequence: sequence)
+            let results = try await self.store.importRegistrations(rows, app: app, sequence: nil, lifetime: nil).results
             #expect(results.allSatisfy { $0 == .created })
         }
     }

@@ -138,14 +138,7 @@ import Testing
             RegisterRequest.issue(candidate: .random(), handles: [Handle(stored: "ab")]),
             .upsert(.random(), .init(pns: .apns, handle: Handle(stored: "ab"), tags: [])),
         ].enumerated() {
-            _ = try await store.change(
-                request,
-                app: .default,
-                user: nil,
-                sequence: Int64(number + 1),
-                expires: nil,
-                most: nil
-            )
+            _ = try await store.register(request, of: RegisterJob(app: .default, sequence: Int64(number + 1)))
         }
         return store
     }
@@ -202,8 +195,7 @@ import Testing
         let rows = [watch, watch, clock, .default].enumerated().map { index, credential in
             ImportedRegistration(pns: .fcm, handle: Handle(stored: "h\(index)"), credential: credential)
         }
-        let sequence = try await store.beginImport()
-        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
+        _ = try await store.importRegistrations(rows, app: .default, sequence: nil, lifetime: nil)
         var spec = AppSpec { $0.fcm = AppSpec.FCM { $0.serviceAccountFile = "/f" } }
         spec.credentials[.fcm, clock] = AppSpec.FCM { $0.serviceAccountFile = "/f" }
         let found = try await BlockedWork(store: store, apps: [.default: spec]).findings()

@@ -311,7 +311,8 @@ import Testing
         _ = try await store.importRegistrations(
             [ImportedRegistration(pns: .fcm, handle: Handle(stored: "h"))],
             app: .default,
-            sequence: try await store.beginImport()
+            sequence: nil,
+            lifetime: nil
         )
         try host.write("apps:\n  default: {users: exact}\n", to: "apps.yaml")
         let failure = await #expect(throws: CommandFailure.self) {

@@ -34,13 +34,13 @@ import Testing
         )
         // Done once, by a job that is at work.
         let job = NewJob(app: .default, work: .register(create), lifetime: .seconds(3600))
-        let created = try await self.store.change(
+        let created = try await self.store.register(
             create,
-            app: .default,
-            user: try UserName("bob", .folded),
-            sequence: try await self.scenario.accept(job).sequence,
-            expires: nil,
-            most: nil
+            of: RegisterJob(
+                app: .default,
+                user: try UserName("bob", .folded),
+                sequence: try await self.scenario.accept(job).sequence
+            )
         )
         #expect(created == .issued(id))
         #expect(try await self.live().map(\.handle?.text) == [handles[2]])
@@ -91,8 +91,9 @@ import Testing
         let results = try await self.store.importRegistrations(
             rows,
             app: .default,
-            sequence: try await self.store.beginImport()
-        )
+            sequence: try await self.store.beginImport(),
+            lifetime: nil
+        ).results
         #expect(results == [.updated, .created, .updated])
         #expect(try await self.registration(id).handle == rows[0].handle)
         #expect(try await self.live().map(\.handle) == [rows[0].handle, rows[2].handle])

@@ -20,16 +20,12 @@ import Testing
 
     private func id(_ text: String) throws -> RegistrationID { try #require(RegistrationID(text)) }
 
-    private func change(_ request: RegisterRequest) async throws -> RegisterResult {
+    private func change(_ request: RegisterRequest) async throws -> RegisterResult? {
         // A patch of a job that has ended changes nothing.
         let job = NewJob(app: .default, work: .register(request), lifetime: .seconds(3600))
-        return try await self.store.change(
+        return try await self.store.register(
             request,
-            app: .default,
-            user: nil,
-            sequence: self.scenario.accept(job).sequence,
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, sequence: self.scenario.accept(job).sequence)
         )
     }
 
@@ -94,7 +90,8 @@ import Testing
                 )
             }
             let sequence = try await self.store.beginImport()
-            return try await self.store.importRegistrations(rows, app: .default, sequence: sequence)
+            return try await self.store.importRegistrations(rows, app: .default, sequence: sequence, lifetime: nil)
+                .results
         }
         #expect(try await bring(self.watch).allSatisfy { $0 == .created })
         #expect(try await self.credential("h4") == self.watch)

@@ -103,13 +103,9 @@ import Testing
         let key = try #require(try await self.scenario.fanOut(job).first)
         let letter = try await self.die(key)
         for id in ids.prefix(left) {
-            _ = try await self.store.change(
+            _ = try await self.store.register(
                 .delete(id),
-                app: .default,
-                user: nil,
-                sequence: try await self.scenario.sequence(),
-                expires: nil,
-                most: nil
+                of: RegisterJob(app: .default, sequence: try await self.scenario.sequence())
             )
         }
         for number in 4..<4 + joined {

@@ -276,7 +276,7 @@ import Testing
             )
         }
         let sequence = try await self.store.beginImport()
-        _ = try await self.store.importRegistrations(rows, app: .default, sequence: sequence)
+        _ = try await self.store.importRegistrations(rows, app: .default, sequence: sequence, lifetime: nil)
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "nobody"])
         let claim = try await self.claim(message)
         #expect(try await self.scenario.sends(of: claim).map(\.audience) == [.large, .all([])])

@@ -35,7 +35,7 @@ import Testing
     private func bring(_ rows: [ImportedRegistration], sequence: Int64? = nil) async throws -> [ImportResult] {
         let number: Int64
         if let sequence { number = sequence } else { number = try await self.store.beginImport() }
-        return try await self.store.importRegistrations(rows, app: .default, sequence: number)
+        return try await self.store.importRegistrations(rows, app: .default, sequence: number, lifetime: nil).results
     }
 
     private func all(_ state: Registration.State? = .live) async throws -> [Registration] {
@@ -181,11 +181,10 @@ import Testing
 
     @Test(arguments: [Registration.State.pruned, .expired, .replaced])
     func anEndedIDIsRevived(state: Registration.State) async throws {
-        let soon = self.fixture.time.wall.advanced(by: .seconds(10))
         let id: RegistrationID
         switch state {
         case .expired:
-            id = try await self.scenario.register(user: "ann", handle: "aa", expires: soon)
+            id = try await self.scenario.register(user: "ann", handle: "aa", lifetime: .seconds(10))
             self.fixture.time.advance(.seconds(11))
             #expect(try await self.scenario.expireRegistrations(limit: 10) == 1)
         case .replaced:
@@ -217,13 +216,9 @@ import Testing
 
     @Test func aDeletedIDIsNotRevived() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
-        _ = try await self.store.change(
+        _ = try await self.store.register(
             .delete(id),
-            app: .default,
-            user: nil,
-            sequence: try await self.scenario.sequence(),
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, sequence: try await self.scenario.sequence())
         )
         #expect(try await self.bring([self.row("aa", id: id), self.row("bb")]) == [.gone, .created])
         #expect(try await self.store.registration(id, app: .default)?.state == .deleted)
@@ -272,13 +267,13 @@ import Testing
     @Test func aDeletionThatWasAcceptedLaterCounts() async throws {
         let id = try await self.scenario.register(user: "bob", handle: "aa")
         let begun = try await self.store.beginImport()
-        let deletion = try await self.store.change(
+        let deletion = try await self.store.register(
             .delete(id),
-            app: .default,
-            user: try UserName("ann", .folded),
-            sequence: try await self.scenario.sequence(),
-            expires: nil,
-            most: nil
+            of: RegisterJob(
+                app: .default,
+                user: try UserName("ann", .folded),
+                sequence: try await self.scenario.sequence()
+            )
         )
         #expect(deletion == .notFound)
         #expect(try await self.bring([self.row("bb", id: id, user: "ann")], sequence: begun) == [.superseded])
@@ -292,7 +287,10 @@ import Testing
         let sequence = try await self.store.beginImport()
         let row = try self.row("aa", id: RegistrationID("same"), tags: ["t"])
         for app in [AppID.default, other] {
-            #expect(try await self.store.importRegistrations([row], app: app, sequence: sequence) == [.created])
+            #expect(
+                try await self.store.importRegistrations([row], app: app, sequence: sequence, lifetime: nil).results
+                    == [.created]
+            )
         }
         #expect(try await self.store.registrations(RegistrationQuery(app: other)).items.map(\.row) == [2])
     }

@@ -18,8 +18,8 @@ import Testing
         try #require(try await self.store.registration(id, app: .default))
     }
 
-    private func delete(_ id: RegistrationID, sequence: Int64, app: AppID = .default) async throws -> RegisterResult {
-        try await self.store.change(.delete(id), app: app, user: nil, sequence: sequence, expires: nil, most: nil)
+    private func delete(_ id: RegistrationID, sequence: Int64, app: AppID = .default) async throws -> RegisterResult? {
+        try await self.store.register(.delete(id), of: RegisterJob(app: app, sequence: sequence))
     }
 
     /// The push service says that a registration's handle is dead.
@@ -47,9 +47,9 @@ import Testing
 
     /// A registration has taken a handle after the late change was accepted, and has lost it since.
     private func loseHandle(_ end: End, of id: RegistrationID) async throws {
-        let expires = end == .expired ? self.fixture.time.wall.advanced(by: .seconds(10)) : nil
+        let lifetime = end == .expired ? Duration.seconds(10) : nil
         #expect(
-            try await self.scenario.upsert(id, user: "bob", handle: "dd", tags: ["t"], expires: expires) == .done
+            try await self.scenario.upsert(id, user: "bob", handle: "dd", tags: ["t"], lifetime: lifetime) == .done
         )
         switch end {
         case .deleted: #expect(try await self.delete(id, sequence: self.scenario.sequence()) == .done)
@@ -89,7 +89,12 @@ import Testing
             let others = (0..<30).map { number in
                 ImportedRegistration(pns: .fcm, handle: Handle(stored: "x\(number)"), user: nil, tags: [])
             }
-            let results = try await self.store.importRegistrations([row] + others, app: .default, sequence: late)
+            let results = try await self.store.importRegistrations(
+                [row] + others,
+                app: .default,
+                sequence: late,
+                lifetime: nil
+            ).results
             #expect(results.first == .superseded)
             #expect(results.dropFirst().allSatisfy { $0 != .superseded })
         }
@@ -97,7 +102,11 @@ import Testing
         #expect(!live.contains { $0.handle == handle })
         let next = try await self.store.beginImport()
         let row = ImportedRegistration(pns: .apns, handle: handle, user: nil, tags: [])
-        #expect(try await self.store.importRegistrations([row], app: .default, sequence: next) == [.created])
+        #expect(
+            try await self.store.importRegistrations([row], app: .default, sequence: next, lifetime: nil).results == [
+                .created
+            ]
+        )
     }
 
     @Test func aHandleIsFreeBetweenARegistrationAndItsDeletion() async throws {
@@ -166,15 +175,8 @@ import Testing
         var ids: [RegistrationID] = []
         for number in 0..<4 {
             let issue = RegisterRequest.issue(candidate: .random(), handles: [])
-            let result = try await self.store.change(
-                issue,
-                app: app,
-                user: nil,
-                sequence: Int64(number + 1),
-                expires: nil,
-                most: nil
-            )
-            guard case .issued(let id) = result else { throw Unexpected("\(result)") }
+            let result = try await self.store.register(issue, of: RegisterJob(app: app, sequence: Int64(number + 1)))
+            guard case .issued(let id) = result else { throw Unexpected(String(describing: result)) }
             ids.append(id)
         }
         for step in steps {

@@ -21,11 +21,11 @@ import Testing
         let job = try await self.users.begin()
         // Their workers have read them, and are slow.
         for late in [own, onBehalf, deletion] {
-            #expect(try await self.users.apply(late) == .refused("its user was removed"))
+            #expect(try await self.store.register(late) == .refused("its user was removed"))
         }
         try await self.users.finish(job)
         for late in [own, onBehalf, deletion] {
-            #expect(try await self.users.apply(late) == .refused("its user was removed"))
+            #expect(try await self.store.register(late) == .refused("its user was removed"))
             let ended = try await self.scenario.job(late.id)
             #expect(ended.state == .abandoned && ended.reason == "its user was removed")
         }
@@ -40,10 +40,12 @@ import Testing
             ImportedRegistration(pns: .apns, handle: Handle(stored: "bb"), user: try self.users.user("bob")),
         ]
         try await self.users.finish(self.users.begin())
-        let results = try await self.store.importRegistrations(rows, app: .default, sequence: earlier)
+        let results = try await self.store.importRegistrations(rows, app: .default, sequence: earlier, lifetime: nil)
+            .results
         #expect(results == [.superseded, .created])
         let later = try await self.store.beginImport()
-        let again = try await self.store.importRegistrations(rows, app: .default, sequence: later)
+        let again = try await self.store.importRegistrations(rows, app: .default, sequence: later, lifetime: nil)
+            .results
         #expect(again == [.created, .updated])
     }
 
@@ -79,7 +81,7 @@ import Testing
         // The number of no job.
         let earlier = try await self.store.beginImport()
         try await self.users.finish(self.users.begin())
-        func upsert() async throws -> RegisterResult {
+        func upsert() async throws -> RegisterResult? {
             try await self.scenario.upsert(.random(), user: RemovalScenario.name, handle: "aa", sequence: earlier)
         }
         #expect(try await upsert() == .refused("its user was removed"))
@@ -100,7 +102,7 @@ import Testing
         #expect(second.id != first.id)
         #expect(try await self.users.finish(second) == .done)
         // A message that comes again finds the result.
-        #expect(try await self.store.removeUser(by: first.sequence) == .done)
+        #expect(try await self.store.register(first) == .done)
     }
 
     @Test func anyProcessGoesOnWhereAnotherStopped() async throws {
@@ -116,7 +118,7 @@ import Testing
         let job = try await self.users.begin()
         let other = try self.fixture.another()
         var parts = 0
-        while try await (parts.isMultiple(of: 2) ? other : self.store).removeUser(by: job.sequence) == nil {
+        while try await (parts.isMultiple(of: 2) ? other : self.store).register(job) == nil {
             parts += 1
         }
         #expect(parts > 10)
@@ -133,7 +135,7 @@ import Testing
         let (store, other) = (self.store, try self.fixture.another())
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in [store, other] {
-                group.addTask { while try await worker.removeUser(by: job.sequence) == nil {} }
+                group.addTask { while try await worker.register(job) == nil {} }
             }
             try await group.waitForAll()
         }
@@ -145,7 +147,7 @@ import Testing
     @Test func aRemovalThatWaitsForAMonthGoesOn() async throws {
         for number in 0..<450 { try await self.scenario.register(user: RemovalScenario.name, handle: "h\(number)") }
         let job = try await self.users.begin()
-        #expect(try await self.store.removeUser(by: job.sequence) == nil)
+        #expect(try await self.store.register(job) == nil)
         self.fixture.time.advance(.seconds(31 * 86_400))
         try await self.scenario.expireJobs(limit: 10)
         try await self.scenario.expireRegistrations(limit: 10)
@@ -160,7 +162,7 @@ import Testing
         let job = try await self.users.begin()
         self.fixture.time.advance(NewJob.removalLifetime + .seconds(1))
         try await self.scenario.expireJobs(limit: 10)
-        guard case .refused? = try await self.store.removeUser(by: job.sequence) else { throw Unexpected("it goes on") }
+        guard case .refused? = try await self.store.register(job) else { throw Unexpected("it goes on") }
         try await self.scenario.expireRegistrations(limit: 10)
         #expect(try await !self.fixture.mentions(RemovalScenario.name))
         // And it may be asked for again.
@@ -193,13 +195,9 @@ import Testing
         for (user, handle) in [(ann, "aa"), (capital, "bb")] {
             let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: handle), tags: [])
             let sequence = try await self.scenario.sequence()
-            let result = try await self.store.change(
+            let result = try await self.store.register(
                 .upsert(.random(), upsert),
-                app: .default,
-                user: user,
-                sequence: sequence,
-                expires: nil,
-                most: nil
+                of: RegisterJob(app: .default, user: user, sequence: sequence)
             )
             #expect(result == .done)
         }

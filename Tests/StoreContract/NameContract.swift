@@ -35,13 +35,9 @@ import Testing
 
     private func put(_ handle: String, user: UserName, tags: [PushModel.Tag] = []) async throws -> RegistrationID {
         let id = RegistrationID.random()
-        let result = try await self.store.change(
+        let result = try await self.store.register(
             .upsert(id, .init(pns: .apns, handle: Handle(stored: handle), tags: tags)),
-            app: .default,
-            user: user,
-            sequence: try await self.scenario.sequence(),
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, user: user, sequence: try await self.scenario.sequence())
         )
         #expect(result == .done)
         return id
@@ -76,14 +72,19 @@ import Testing
         let many = (0..<30).map { "T\($0)" }
         for (user, tags) in [("Ann", many + ["t0"]), ("ANN", many.map { $0.lowercased() })] {
             let sequence = try await self.store.beginImport()
-            _ = try await self.store.importRegistrations(rows(user, tags), app: .default, sequence: sequence)
+            _ = try await self.store.importRegistrations(
+                rows(user, tags),
+                app: .default,
+                sequence: sequence,
+                lifetime: nil
+            )
             let stored = try #require(try await self.store.registrations(RegistrationQuery(app: .default)).items.first)
             #expect(stored.user?.name == "Ann")
             #expect(stored.tags.map(\.name).sorted() == (many + ["username:ann"]).sorted())
             #expect(try await self.audience("USERNAME:Ann && T7 && t29") == [1])
         }
         let sequence = try await self.store.beginImport()
-        _ = try await self.store.importRegistrations(rows("Bob", []), app: .default, sequence: sequence)
+        _ = try await self.store.importRegistrations(rows("Bob", []), app: .default, sequence: sequence, lifetime: nil)
         #expect(try await self.store.registrations(RegistrationQuery(app: .default)).items.first?.user?.name == "Bob")
     }
 
@@ -98,13 +99,9 @@ import Testing
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), user: first)
         #expect(try await self.store.jobs(JobQuery(app: .default, user: later)).items.map(\.id) == [job.id])
         #expect(try await self.scenario.job(job.id).user?.name == "Ann")
-        let deleted = try await self.store.change(
+        let deleted = try await self.store.register(
             .delete(id),
-            app: .default,
-            user: later,
-            sequence: try await self.scenario.sequence(),
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, user: later, sequence: try await self.scenario.sequence())
         )
         #expect(deleted == .done)
     }
@@ -147,14 +144,10 @@ import Testing
     @Test func aDeletionStopsTheUsersEarlierChangeInAnyLetterCase() async throws {
         let id = RegistrationID.random()
         let (earlier, later) = (try await self.scenario.sequence(), try await self.scenario.sequence())
-        func change(_ request: RegisterRequest, _ user: String, _ sequence: Int64) async throws -> RegisterResult {
-            try await self.store.change(
+        func change(_ request: RegisterRequest, _ user: String, _ sequence: Int64) async throws -> RegisterResult? {
+            try await self.store.register(
                 request,
-                app: .default,
-                user: UserName(user, .folded),
-                sequence: sequence,
-                expires: nil,
-                most: 5
+                of: RegisterJob(app: .default, user: UserName(user, .folded), sequence: sequence, most: 5)
             )
         }
         #expect(try await change(.delete(id), "ANN", later) == .notFound)
@@ -202,7 +195,8 @@ import Testing
         _ = try await self.store.importRegistrations(
             [ImportedRegistration(pns: .apns, handle: Handle(stored: "aa"), user: try UserName("Ann", .exact))],
             app: .default,
-            sequence: try await self.store.beginImport()
+            sequence: try await self.store.beginImport(),
+            lifetime: nil
         )
         let error = await #expect(throws: StoreError.self) {
             try await self.store.apply(.app(.default, AppSpec { $0.users = .folded }))
@@ -235,18 +229,19 @@ import Testing
                 RegistrationQuery(app: .default, user: composed, tag: Tag(user: user)),
             ] { #expect(try await self.store.registrations(query).items.count == count) }
         }
-        let deletion = try await self.store.change(
+        let deletion = try await self.store.register(
             .delete(id),
-            app: .default,
-            user: decomposed,
-            sequence: try await self.scenario.sequence(),
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, user: decomposed, sequence: try await self.scenario.sequence())
         )
         #expect(deletion == .notFound)
         // A line of an import for the one hands the other's device over.
         let row = ImportedRegistration(id: id, pns: .apns, handle: Handle(stored: "aa"), user: decomposed, tags: [])
-        _ = try await self.store.importRegistrations([row], app: .default, sequence: try await self.scenario.sequence())
+        _ = try await self.store.importRegistrations(
+            [row],
+            app: .default,
+            sequence: try await self.scenario.sequence(),
+            lifetime: nil
+        )
         #expect(try await self.store.registration(id, app: .default)?.user == decomposed)
         #expect(try await self.audience("user('zo\u{E9}')") == [])
         for user in [composed, decomposed] {

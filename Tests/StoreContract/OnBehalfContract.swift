@@ -31,16 +31,17 @@ import Testing
         by user: String? = nil,
         sequence: Int64? = nil,
         most: Int? = nil
-    ) async throws -> RegisterResult {
+    ) async throws -> RegisterResult? {
         let number: Int64
         if let sequence { number = sequence } else { number = try await self.sequence() }
-        return try await self.store.change(
+        return try await self.store.register(
             request,
-            app: .default,
-            user: try user.map { try UserName($0, .folded) },
-            sequence: number,
-            expires: nil,
-            most: most
+            of: RegisterJob(
+                app: .default,
+                user: try user.map { try UserName($0, .folded) },
+                sequence: number,
+                most: most
+            )
         )
     }
 

@@ -33,15 +33,11 @@ import Testing
         }
         let sequence = try await self.store.beginImport()
         let nobodys = ImportedRegistration(pns: .apns, handle: Handle(stored: "aa4"), user: nil, tags: [])
-        _ = try await self.store.importRegistrations([nobodys], app: .default, sequence: sequence)
+        _ = try await self.store.importRegistrations([nobodys], app: .default, sequence: sequence, lifetime: nil)
         #expect(try await self.store.users(ofLive: [4, 3, 2, 1, 99]).map { $0?.name } == [nil, "ben", "ann", "ann"])
-        _ = try await self.store.change(
+        _ = try await self.store.register(
             .delete(ids[1]),
-            app: .default,
-            user: nil,
-            sequence: try await self.scenario.sequence(app: .default),
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, sequence: try await self.scenario.sequence(app: .default))
         )
         #expect(try await self.store.users(ofLive: [1, 2, 3]).map { $0?.name } == ["ann", "ben"])
     }

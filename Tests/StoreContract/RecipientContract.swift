@@ -143,13 +143,9 @@ import Testing
         _ = try await self.scenario.upsert(stays, user: "ann", handle: "new")
         let row = try #require(try await self.store.registration(stays, app: .default)).row
         #expect(try await self.pages(job, .apns, limit: 1).count == 2)
-        _ = try await self.store.change(
+        _ = try await self.store.register(
             .delete(gone),
-            app: .default,
-            user: nil,
-            sequence: self.scenario.sequence(),
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, sequence: self.scenario.sequence())
         )
         let devices = try await self.devices(job)
         #expect(devices[.apns]?.rows == [row])

@@ -17,16 +17,12 @@ import Testing
         try #require(try await self.store.registration(id, app: .default))
     }
 
-    private func delete(_ id: RegistrationID, user: String?, sequence: Int64? = nil) async throws -> RegisterResult {
+    private func delete(_ id: RegistrationID, user: String?, sequence: Int64? = nil) async throws -> RegisterResult? {
         let number: Int64
         if let sequence { number = sequence } else { number = try await self.scenario.sequence() }
-        return try await self.store.change(
+        return try await self.store.register(
             .delete(id),
-            app: .default,
-            user: try user.map { try UserName($0, .folded) },
-            sequence: number,
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, user: try user.map { try UserName($0, .folded) }, sequence: number)
         )
     }
 
@@ -49,26 +45,18 @@ import Testing
     @Test func aRepeatedIssueReturnsTheSameID() async throws {
         let candidate = RegistrationID.random()
         for _ in 0..<2 {
-            let result = try await self.store.change(
+            let result = try await self.store.register(
                 .issue(candidate: candidate, handles: []),
-                app: .default,
-                user: nil,
-                sequence: 7,
-                expires: nil,
-                most: nil
+                of: RegisterJob(app: .default, sequence: 7)
             )
             #expect(result == .issued(candidate))
         }
         // Nothing is kept of an id that may never be used.
         #expect(try await self.store.registration(candidate, app: .default) == nil)
         #expect(try await self.scenario.upsert(candidate, user: "ann", handle: "aa") == .done)
-        let again = try await self.store.change(
+        let again = try await self.store.register(
             .issue(candidate: candidate, handles: [Handle(stored: "aa")]),
-            app: .default,
-            user: nil,
-            sequence: 7,
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, sequence: 7)
         )
         #expect(again == .issued(candidate))
     }
@@ -200,8 +188,7 @@ import Testing
     }
 
     @Test func registrationsExpireAndRevive() async throws {
-        let soon = self.fixture.time.wall.advanced(by: .seconds(10))
-        let id = try await self.scenario.register(user: "ann", handle: "aa", expires: soon)
+        let id = try await self.scenario.register(user: "ann", handle: "aa", lifetime: .seconds(10))
         #expect(try await self.scenario.expireRegistrations(limit: 10) == 0)
         self.fixture.time.advance(.seconds(11))
         #expect(try await self.scenario.expireRegistrations(limit: 10) == 1)

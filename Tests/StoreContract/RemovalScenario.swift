@@ -45,7 +45,7 @@ struct RemovalScenario: Sendable {
     @discardableResult
     func finish(_ job: Job) async throws -> RegisterResult {
         while true {
-            guard let result = try await self.store.removeUser(by: job.sequence) else { continue }
+            guard let result = try await self.store.register(job) else { continue }
             _ = try await self.store.finishRegister(job.id, result: result)
             return result
         }
@@ -68,18 +68,6 @@ struct RemovalScenario: Sendable {
                 work: .register(request),
                 lifetime: .seconds(3600)
             )
-        )
-    }
-
-    func apply(_ job: Job) async throws -> RegisterResult {
-        guard case .register(let request) = job.work else { throw Unexpected("\(job)") }
-        return try await self.store.change(
-            request,
-            app: .default,
-            user: job.user,
-            sequence: job.sequence,
-            expires: nil,
-            most: nil
         )
     }
 

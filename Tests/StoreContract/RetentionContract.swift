@@ -268,16 +268,9 @@ import Testing
         let live = try await self.scenario.register(user: "ann", handle: "a1", tags: ["t"])
         let deleted = try await self.scenario.register(user: "bob", handle: "b1", tags: ["t"])
         let later = try await self.scenario.register(user: "cid", handle: "c1", tags: ["t"])
-        func delete(_ id: RegistrationID) async throws -> RegisterResult {
+        func delete(_ id: RegistrationID) async throws -> RegisterResult? {
             let sequence = try await self.scenario.sequence()
-            return try await self.store.change(
-                .delete(id),
-                app: .default,
-                user: nil,
-                sequence: sequence,
-                expires: nil,
-                most: nil
-            )
+            return try await self.store.register(.delete(id), of: RegisterJob(app: .default, sequence: sequence))
         }
         #expect(try await delete(deleted) == .done)
         self.time.advance(Self.day)

@@ -115,18 +115,14 @@ package struct Scenario: Sendable {
         pns: PushService = .apns,
         tags: [String] = [],
         app: AppID = .default,
-        expires: Timestamp? = nil
+        lifetime: Duration? = nil
     ) async throws -> RegistrationID {
         let candidate = RegistrationID.random()
-        let issued = try await self.store.change(
+        let issued = try await self.store.register(
             .issue(candidate: candidate, handles: [Handle(stored: handle)]),
-            app: app,
-            user: nil,
-            sequence: try await self.sequence(app: app),
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: app, sequence: try await self.sequence(app: app))
         )
-        guard case .issued(let id) = issued else { throw Unexpected("\(issued)") }
+        guard case .issued(let id)? = issued else { throw Unexpected(String(describing: issued)) }
         let result = try await self.upsert(
             id,
             user: user,
@@ -134,9 +130,9 @@ package struct Scenario: Sendable {
             pns: pns,
             tags: tags,
             app: app,
-            expires: expires
+            lifetime: lifetime
         )
-        guard result == .done else { throw Unexpected("\(result)") }
+        guard result == .done else { throw Unexpected(String(describing: result)) }
         return id
     }
 
@@ -158,17 +154,18 @@ package struct Scenario: Sendable {
         tags: [String] = [],
         app: AppID = .default,
         sequence: Int64? = nil,
-        expires: Timestamp? = nil
-    ) async throws -> RegisterResult {
+        lifetime: Duration? = nil
+    ) async throws -> RegisterResult? {
         let number: Int64
         if let sequence { number = sequence } else { number = try await self.sequence(app: app) }
-        return try await self.store.change(
+        return try await self.store.register(
             .upsert(id, .init(pns: pns, handle: Handle(stored: handle), tags: try tags.map { try Tag($0, .folded) })),
-            app: app,
-            user: try user.map { try UserName($0, .folded) },
-            sequence: number,
-            expires: expires,
-            most: nil
+            of: RegisterJob(
+                app: app,
+                user: try user.map { try UserName($0, .folded) },
+                sequence: number,
+                lifetime: lifetime
+            )
         )
     }
 
@@ -384,5 +381,20 @@ extension RecipientList {
     /// So many handles, from `direct-1` on.
     package static func list(apns count: Int) -> RecipientList {
         .handles((1...count).map { (.apns, "direct-\($0)") })
+    }
+}
+
+extension RegistrationStore {
+    /// Begins an import.
+    ///
+    /// - Returns: Its sequence.
+    package func beginImport() async throws -> Int64 {
+        try await self.importRegistrations([], app: .default, sequence: nil, lifetime: nil).sequence
+    }
+
+    /// Does the change of a job, or a part of it, as a worker does whose app has no limits.
+    package func register(_ job: Job) async throws -> RegisterResult? {
+        guard case .register(let request) = job.work else { throw Unexpected("\(job)") }
+        return try await self.register(request, of: RegisterJob(app: job.app, user: job.user, sequence: job.sequence))
     }
 }

@@ -34,7 +34,7 @@ import Testing
     private func bring(_ rows: [ImportedRegistration], sequence: Int64? = nil) async throws -> [ImportResult] {
         let number: Int64
         if let sequence { number = sequence } else { number = try await self.store.beginImport() }
-        return try await self.store.importRegistrations(rows, app: .default, sequence: number)
+        return try await self.store.importRegistrations(rows, app: .default, sequence: number, lifetime: nil).results
     }
 
     private func count(_ tag: String, _ kind: RegistrationKind) async throws -> Int {
@@ -117,13 +117,9 @@ import Testing
         #expect(try await self.bring([self.row("one", id: "i-2")], sequence: sequence) == [.superseded])
         #expect(try await self.live().map(\.template?.content.body) == ["[1]"])
         let id = try #require(RegistrationID("i-1"))
-        let deleted = try await self.store.change(
+        let deleted = try await self.store.register(
             .delete(id),
-            app: .default,
-            user: nil,
-            sequence: try await self.scenario.sequence(app: .default),
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, sequence: try await self.scenario.sequence(app: .default))
         )
         #expect(deleted == .done)
         #expect(try await self.bring([self.row("one", id: "i-1")]) == [.gone])

@@ -18,16 +18,12 @@ import Testing
         user: String = "ann",
         sequence: Int64? = nil,
         most: Int = 3
-    ) async throws -> RegisterResult {
+    ) async throws -> RegisterResult? {
         let number: Int64
         if let sequence { number = sequence } else { number = try await self.scenario.sequence() }
-        return try await self.store.change(
+        return try await self.store.register(
             request,
-            app: .default,
-            user: try UserName(user, .folded),
-            sequence: number,
-            expires: nil,
-            most: most
+            of: RegisterJob(app: .default, user: try UserName(user, .folded), sequence: number, most: most)
         )
     }
 
@@ -36,7 +32,7 @@ import Testing
         handle: String? = nil,
         user: String = "ann",
         sequence: Int64? = nil
-    ) async throws -> RegisterResult {
+    ) async throws -> RegisterResult? {
         let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: handle ?? "h-\(id)"), tags: [])
         return try await self.change(
             .upsert(try #require(RegistrationID(id)), upsert),
@@ -101,7 +97,7 @@ import Testing
             )
         }
         let sequence = try await self.store.beginImport()
-        _ = try await self.store.importRegistrations(rows, app: .default, sequence: sequence)
+        _ = try await self.store.importRegistrations(rows, app: .default, sequence: sequence, lifetime: nil)
         #expect(try await self.live().count == 10)
         // One that they make themselves takes the place of one of those.
         #expect(try await self.put("own") == .done)
@@ -181,13 +177,9 @@ import Testing
         // An operator's stops everybody's.
         let late = try await self.scenario.sequence()
         let all = RegisterRequest.delete(try #require(RegistrationID("y")))
-        let result = try await self.store.change(
+        let result = try await self.store.register(
             all,
-            app: .default,
-            user: nil,
-            sequence: try await self.scenario.sequence(),
-            expires: nil,
-            most: 3
+            of: RegisterJob(app: .default, sequence: try await self.scenario.sequence(), most: 3)
         )
         #expect(result == .notFound)
         #expect(try await self.put("y", sequence: late) == .superseded)
@@ -225,10 +217,14 @@ import Testing
                 tags: []
             )
         }
-        let results = try await self.store.importRegistrations(rows, app: .default, sequence: sequence)
+        let results = try await self.store.importRegistrations(rows, app: .default, sequence: sequence, lifetime: nil)
+            .results
         #expect(results == [.superseded, .created, .created])
         let later = try await self.store.beginImport()
-        #expect(try await self.store.importRegistrations(rows, app: .default, sequence: later)[0] == .created)
+        #expect(
+            try await self.store.importRegistrations(rows, app: .default, sequence: later, lifetime: nil).results[0]
+                == .created
+        )
     }
 
     /// However short ended registrations are kept: what is forgotten could be made anew by a change that comes late.

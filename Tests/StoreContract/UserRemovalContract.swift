@@ -24,16 +24,12 @@ import Testing
         try await self.users.account(name, .operator)
         try await self.scenario.register(user: name, handle: "aa", tags: ["t"] + (odd.isEmpty ? ["from:\(name)"] : []))
         let ended = try await self.scenario.register(user: name, handle: "bb")
-        _ = try await self.store.change(
+        _ = try await self.store.register(
             .delete(ended),
-            app: .default,
-            user: user,
-            sequence: self.scenario.sequence(),
-            expires: nil,
-            most: nil
+            of: RegisterJob(app: .default, user: user, sequence: self.scenario.sequence())
         )
         // The deletion of an id that nobody has.
-        #expect(try await self.users.apply(self.users.accept(.delete(.random()), user: name)) == .notFound)
+        #expect(try await self.store.register(self.users.accept(.delete(.random()), user: name)) == .notFound)
         _ = try await self.users.accept(.upsert(.random(), self.users.upsert("cc", for: name)))
         _ = try await self.users.accept(.upsert(.random(), self.users.upsert("dd")), user: name)
         _ = try await self.users.send(to: own.name)
@@ -181,7 +177,7 @@ import Testing
         let oldContent = try await self.store.put(content, app: .default)
         let job = try await self.users.begin()
         // The first part may remove the highest number: it is not given again.
-        #expect(try await self.store.removeUser(by: job.sequence) == nil)
+        #expect(try await self.store.register(job) == nil)
         try await self.users.account(RemovalScenario.name)
         let new = try await self.scenario.register(
             user: RemovalScenario.name,
@@ -209,7 +205,7 @@ import Testing
         let new = try await self.scenario.register(user: RemovalScenario.name, handle: "bb")
         let second = try await self.users.begin()
         #expect(first.id != second.id)
-        #expect(try await self.store.removeUser(by: first.sequence) == .superseded)
+        #expect(try await self.store.register(first) == .superseded)
         try await self.users.finish(second)
         #expect(try await self.store.registration(new, app: .default) == nil)
     }
@@ -218,7 +214,7 @@ import Testing
         let id = try await self.scenario.register(user: RemovalScenario.name, handle: "aa")
         let removal = try await self.users.begin()
         let deletion = try await self.users.accept(.delete(id), user: nil)
-        #expect(try await self.users.apply(deletion) == .done)
+        #expect(try await self.store.register(deletion) == .done)
         try await self.users.finish(removal)
         #expect(try await self.store.registration(id, app: .default)?.user == nil)
         #expect(try await !self.fixture.mentions(RemovalScenario.name))
@@ -233,7 +229,7 @@ import Testing
         try await self.users.finish(self.users.begin())
         let left = try await self.scenario.job(job.id)
         #expect(left.state == .queued && left.user == nil)
-        #expect(try await self.users.apply(left) == .done)
+        #expect(try await self.store.register(left) == .done)
         #expect(try await self.store.registration(id, app: .default)?.user == self.users.user("bob"))
     }
 

@@ -100,19 +100,12 @@ import Testing
         var rest = rows[...]
         while let app = rest.first?.app {
             let group = rest.prefix { $0.app == app }
-            _ = try await store.importRegistrations(group.map(\.0), app: app, sequence: 1)
+            _ = try await store.importRegistrations(group.map(\.0), app: app, sequence: 1, lifetime: nil)
             rest = rest.dropFirst(group.count)
         }
         for number in 0..<600 where number % 17 == 3 {
             let id = try #require(RegistrationID("r\(number)"))
-            _ = try await store.change(
-                .delete(id),
-                app: rows[number].app,
-                user: nil,
-                sequence: 2,
-                expires: nil,
-                most: nil
-            )
+            _ = try await store.register(.delete(id), of: RegisterJob(app: rows[number].app, sequence: 2))
         }
         var known: [Known] = []
         for (number, (row, app)) in rows.enumerated() where app == .default && row.pns == .apns && number % 17 != 3 {

@@ -13,7 +13,7 @@ enum Everything {
             user: "ann",
             handle: "aa",
             tags: ["t"],
-            expires: scenario.time.wall.advanced(by: .seconds(5))
+            lifetime: .seconds(5)
         )
         try await scenario.register(user: "bob", handle: "bb", tags: ["t"])
         let job = try await scenario.accept(scenario.campaign(to: "t"), user: user)
@@ -80,24 +80,13 @@ enum Everything {
                 .upsert(.random(), .init(pns: .apns, handle: Handle(stored: "n\(number)"), tags: [])),
             ] {
                 let sequence = try await scenario.sequence()
-                _ = try await store.change(
+                _ = try await store.register(
                     request,
-                    app: .default,
-                    user: user,
-                    sequence: sequence,
-                    expires: nil,
-                    most: 1
+                    of: RegisterJob(app: .default, user: user, sequence: sequence, most: 1)
                 )
             }
         }
-        _ = try await store.change(
-            .delete(id),
-            app: .default,
-            user: nil,
-            sequence: scenario.sequence(),
-            expires: nil,
-            most: nil
-        )
+        _ = try await store.register(.delete(id), of: RegisterJob(app: .default, sequence: scenario.sequence()))
         try await scenario.expireJobs(limit: 5)
         scenario.time.advance(.seconds(10))
         try await scenario.expireJobs(limit: 5)
@@ -172,7 +161,7 @@ enum Everything {
             let user = try UserName(name, .folded)
             let work = Job.Work.register(.removeUser(user, withAccount: true))
             let job = try await scenario.accept(NewJob(app: .default, key: "k", work: work, lifetime: .seconds(60)))
-            while try await scenario.store.removeUser(by: job.sequence) == nil {}
+            while try await scenario.store.register(job) == nil {}
             _ = try await scenario.store.finishRegister(job.id, result: .done)
         }
     }
@@ -208,8 +197,8 @@ enum Everything {
             )
         }
         let sequence = try await store.beginImport()
-        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
-        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
+        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence, lifetime: nil)
+        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence, lifetime: nil)
         var messages: [OutboxMessage] = []
         for key in ["a", "b", "b"] {
             let job = NewJob(
@@ -338,13 +327,9 @@ extension Everything {
             template: DeviceTemplate(name: "news", content: .init(body: #"{"aps":{"alert":"$(m)"}}"#))
         )
         for (number, request) in [RegisterRequest.upsert(.random(), upsert), .delete(.random())].enumerated() {
-            _ = try await scenario.store.change(
+            _ = try await scenario.store.register(
                 request,
-                app: .default,
-                user: ann,
-                sequence: try await scenario.sequence(),
-                expires: nil,
-                most: 100 + number
+                of: RegisterJob(app: .default, user: ann, sequence: try await scenario.sequence(), most: 100 + number)
             )
         }
         // A handle that is another device's now.
@@ -396,6 +381,6 @@ extension Everything {
         let removing = try await scenario.accept(
             NewJob(app: .default, key: "k", work: removal, lifetime: .seconds(60))
         )
-        _ = try await store.removeUser(by: removing.sequence)
+        _ = try await store.register(removing)
     }
 }

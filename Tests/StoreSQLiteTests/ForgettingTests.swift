@@ -23,8 +23,8 @@ struct ForgettingTests {
         try await self.keep.store.pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? 0 }
     }
 
-    private func delete(_ id: RegistrationID, sequence: Int64, app: AppID = .default) async throws -> RegisterResult {
-        try await self.store.change(.delete(id), app: app, user: nil, sequence: sequence, expires: nil, most: nil)
+    private func delete(_ id: RegistrationID, sequence: Int64, app: AppID = .default) async throws -> RegisterResult? {
+        try await self.store.register(.delete(id), of: RegisterJob(app: app, sequence: sequence))
     }
 
     private func change(
@@ -32,16 +32,12 @@ struct ForgettingTests {
         user: String = "ann",
         sequence: Int64? = nil,
         most: Int = 3
-    ) async throws -> RegisterResult {
+    ) async throws -> RegisterResult? {
         let number: Int64
         if let sequence { number = sequence } else { number = try await self.scenario.sequence() }
-        return try await self.store.change(
+        return try await self.store.register(
             request,
-            app: .default,
-            user: try UserName(user, .folded),
-            sequence: number,
-            expires: nil,
-            most: most
+            of: RegisterJob(app: .default, user: try UserName(user, .folded), sequence: number, most: most)
         )
     }
 
@@ -50,7 +46,7 @@ struct ForgettingTests {
         handle: String? = nil,
         user: String = "ann",
         sequence: Int64? = nil
-    ) async throws -> RegisterResult {
+    ) async throws -> RegisterResult? {
         let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: handle ?? "h-\(id)"), tags: [])
         return try await self.change(
             .upsert(try #require(RegistrationID(id)), upsert),

@@ -40,14 +40,7 @@ struct HandleIndexTests {
             let sequence = try await scenario.sequence()
             let deletion = RegisterRequest.delete(ids[index])
             #expect(
-                try await keep.store.change(
-                    deletion,
-                    app: .default,
-                    user: nil,
-                    sequence: sequence,
-                    expires: nil,
-                    most: nil
-                )
+                try await keep.store.register(deletion, of: RegisterJob(app: .default, sequence: sequence))
                     == .done
             )
         }
@@ -79,8 +72,9 @@ struct HandleIndexTests {
         let results = try await keep.store.importRegistrations(
             rows,
             app: .default,
-            sequence: try await keep.store.beginImport()
-        )
+            sequence: try await keep.store.beginImport(),
+            lifetime: nil
+        ).results
         #expect(results == (0..<300).map { $0 == 7 || $0 >= 200 ? .updated : .created })
         #expect(try await keep.store.registration(known, app: .default)?.user?.name == "u207")
         let live = try await keep.store.registrations(RegistrationQuery(app: .default, state: .live, limit: 1000)).items
@@ -117,20 +111,16 @@ struct HandleIndexTests {
                     results.append(try await Self.bring([named], sequence, keep))
                 case 2, 3:
                     let (user, handle) = (rows[0].user?.name ?? "", rows[0].handle.text)
-                    results.append([
-                        "\(try await scenario.upsert(id, user: user, handle: handle, pns: rows[0].pns, sequence: sequence))"
-                    ])
+                    let pns = rows[0].pns
+                    let result = try await scenario.upsert(id, user: user, handle: handle, pns: pns, sequence: sequence)
+                    results.append([String(describing: result)])
                 default:
                     let end = RegisterRequest.delete(id)
-                    let result = try await keep.store.change(
+                    let result = try await keep.store.register(
                         end,
-                        app: .default,
-                        user: nil,
-                        sequence: sequence,
-                        expires: nil,
-                        most: nil
+                        of: RegisterJob(app: .default, sequence: sequence)
                     )
-                    results.append(["\(result)"])
+                    results.append([String(describing: result)])
                 }
             }
             #expect(results[0] == results[1])
@@ -154,7 +144,9 @@ struct HandleIndexTests {
         _ sequence: Int64,
         _ keep: TemporaryStore
     ) async throws -> [String] {
-        try await keep.store.importRegistrations(rows, app: .default, sequence: sequence).map { "\($0)" }
+        try await keep.store.importRegistrations(rows, app: .default, sequence: sequence, lifetime: nil).results.map {
+            "\($0)"
+        }
     }
 
     // MARK: Handles of one device
@@ -242,7 +234,12 @@ struct HandleIndexTests {
                 user: try UserName("u", .folded)
             )
         }
-        _ = try await keep.store.importRegistrations(rows, app: .default, sequence: try await keep.store.beginImport())
+        _ = try await keep.store.importRegistrations(
+            rows,
+            app: .default,
+            sequence: try await keep.store.beginImport(),
+            lifetime: nil
+        )
         #expect(try await keep.store.checkFile() == [])
         try await keep.store.pool.writeWithoutTransaction {
             try $0.execute(sql: "INSERT INTO app(number, name) VALUES (2, 'other')")

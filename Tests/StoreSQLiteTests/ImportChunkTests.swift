@@ -28,7 +28,8 @@ struct ImportChunkTests {
 
     private func bring(_ rows: [ImportedRegistration]) async throws -> [ImportResult] {
         let sequence = try await self.keep.store.beginImport()
-        return try await self.keep.store.importRegistrations(rows, app: .default, sequence: sequence)
+        return try await self.keep.store.importRegistrations(rows, app: .default, sequence: sequence, lifetime: nil)
+            .results
     }
 
     /// What an import gives while another process waits all the time, and in how many transactions.
@@ -38,7 +39,12 @@ struct ImportChunkTests {
         #expect(other.tryLockShared())
         defer { other.unlock() }
         let before = self.keep.store.writer.commits
-        let results = try await self.keep.store.importRegistrations(rows, app: .default, sequence: sequence)
+        let results = try await self.keep.store.importRegistrations(
+            rows,
+            app: .default,
+            sequence: sequence,
+            lifetime: nil
+        ).results
         return (results, self.keep.store.writer.commits - before)
     }
 
@@ -123,7 +129,12 @@ struct ImportChunkTests {
             let sequence = try await single.store.beginImport()
             var oneByOne: [ImportResult] = []
             for row in rows {
-                oneByOne += try await single.store.importRegistrations([row], app: .default, sequence: sequence)
+                oneByOne += try await single.store.importRegistrations(
+                    [row],
+                    app: .default,
+                    sequence: sequence,
+                    lifetime: nil
+                ).results
             }
             #expect(together == oneByOne)
         }

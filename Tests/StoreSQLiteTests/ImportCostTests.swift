@@ -41,7 +41,7 @@ struct ImportCostTests {
     private func bring(_ rows: [ImportedRegistration], sequence: Int64? = nil) async throws -> [ImportResult] {
         let number: Int64
         if let sequence { number = sequence } else { number = try await self.store.beginImport() }
-        return try await self.store.importRegistrations(rows, app: .default, sequence: number)
+        return try await self.store.importRegistrations(rows, app: .default, sequence: number, lifetime: nil).results
     }
 
     /// The memory that an import may use is given back, also where it fails.

@@ -48,15 +48,20 @@ import Testing
         }
         for start in stride(from: 0, to: rows.count, by: 400) {
             let group = Array(rows[start..<min(rows.count, start + 400)])
-            _ = try await store.importRegistrations(group, app: .default, sequence: 1)
+            _ = try await store.importRegistrations(group, app: .default, sequence: 1, lifetime: nil)
             // The same users of another app.
-            _ = try await store.importRegistrations(Array(group.prefix(50)), app: AppID("other"), sequence: 1)
+            _ = try await store.importRegistrations(
+                Array(group.prefix(50)),
+                app: AppID("other"),
+                sequence: 1,
+                lifetime: nil
+            )
         }
         var known: [Known] = []
         for (number, row) in rows.enumerated() {
             let id = try #require(row.id)
             if number % 11 == 5 {
-                _ = try await store.change(.delete(id), app: .default, user: nil, sequence: 2, expires: nil, most: nil)
+                _ = try await store.register(.delete(id), of: RegisterJob(app: .default, sequence: 2))
                 continue
             }
             let stored = try #require(try await store.registration(id, app: .default))
@@ -217,14 +222,7 @@ import Testing
         #expect(try await page(after: 0).rows == [1, 2])
         // One is deleted, one becomes a stranger's, one another listed user's.
         let sequence = try await scenario.sequence()
-        _ = try await keep.store.change(
-            .delete(ids[2]),
-            app: .default,
-            user: nil,
-            sequence: sequence,
-            expires: nil,
-            most: nil
-        )
+        _ = try await keep.store.register(.delete(ids[2]), of: RegisterJob(app: .default, sequence: sequence))
         #expect(try await scenario.upsert(ids[3], user: "stranger", handle: "h3") == .done)
         #expect(try await scenario.upsert(ids[4], user: "u0", handle: "h4") == .done)
         // On a busy machine what was found may be forgotten by now; then the pages are others, and their rows the same.

@@ -9,7 +9,6 @@ struct ImportLine {
     ]
 
     let spec: AppSpec
-    let now: Timestamp
     /// Whose a registration is that names nobody; nil = nobody's.
     var owner: UserName?
 
@@ -60,7 +59,7 @@ struct ImportLine {
             credential: credential,
             user: user,
             tags: tags,
-            expires: try self.expires(members),
+            expires: try Self.expires(members),
             template: try members["template"].map { try Self.template($0, for: pns, other) },
             platform: other
         )
@@ -88,18 +87,15 @@ struct ImportLine {
         return try Self.named("tags[\(index)]") { try tags[index].owner.map { try UserName($0.text, self.spec.users) } }
     }
 
-    /// The line's own expiry, or the app's lifetime of a registration.
-    private func expires(_ members: StrictMembers) throws -> Timestamp? {
-        guard let text = try members.string("expires") else {
-            return self.spec.registrationLifetimeDays.map { self.now.advanced(by: .seconds($0 * 86_400)) }
-        }
+    private static func expires(_ members: StrictMembers) throws -> Timestamp? {
+        guard let text = try members.string("expires") else { return nil }
         guard let time = Timestamp(rfc3339: text) else {
             throw InvalidValue(
                 member: "expires",
                 "must be a time with a time zone (Z or +01:00), as in 2026-11-21T08:30:00Z"
             )
         }
-        guard time > self.now else { throw InvalidValue(member: "expires", "is over already") }
+        guard time > .now else { throw InvalidValue(member: "expires", "is over already") }
         return time
     }
 

@@ -21,7 +21,7 @@ struct RegistrationImporter: Sendable {
         let report = NIOLockedValueBox(ImportReport())
         let timeout = ProgressTimeout(self.configuration)
         do {
-            let sequence = try await self.store.beginImport()
+            let sequence = try await self.write([], sequence: nil).sequence
             try await timeout.run { try await self.read(body, sequence: sequence, timeout: timeout, report: report) }
         } catch {
             throw PartlyDone(cause: self.cause(error), done: report.withLockedValue { $0.text })
@@ -35,7 +35,7 @@ struct RegistrationImporter: Sendable {
         timeout: ProgressTimeout,
         report: NIOLockedValueBox<ImportReport>
     ) async throws {
-        let reader = ImportLine(spec: self.spec, now: self.store.steadyTime)
+        let reader = ImportLine(spec: self.spec)
         try await withThrowingTaskGroup(of: Void.self) { writes in
             var splitter = LineSplitter(limit: Self.lineLimit)
             var group = ImportGroup(after: 0)
@@ -44,7 +44,11 @@ struct RegistrationImporter: Sendable {
                 try await writes.next()
                 let full = group
                 group = ImportGroup(after: full.end)
-                writes.addTask { try await self.write(full, sequence: sequence, report: report) }
+                writes.addTask {
+                    let results =
+                        full.rows.isEmpty ? [] : try await self.write(full.rows, sequence: sequence).results
+                    report.withLockedValue { $0.add(full, results: results) }
+                }
             }
             var pieces = body.makeAsyncIterator()
             while let piece = try await Self.next(&pieces, timeout: timeout) {
@@ -75,16 +79,9 @@ struct RegistrationImporter: Sendable {
         }
     }
 
-    private func write(
-        _ group: ImportGroup,
-        sequence: Int64,
-        report: NIOLockedValueBox<ImportReport>
-    ) async throws {
-        let results =
-            group.rows.isEmpty
-            ? []
-            : try await self.store.importRegistrations(group.rows, app: self.app, sequence: sequence)
-        report.withLockedValue { $0.add(group, results: results) }
+    private func write(_ rows: [ImportedRegistration], sequence: Int64?) async throws -> ImportedRegistrations {
+        let lifetime = self.spec.registrationLifetime
+        return try await self.store.importRegistrations(rows, app: self.app, sequence: sequence, lifetime: lifetime)
     }
 
     private func cause(_ error: any Error) -> any Error {

@@ -161,7 +161,7 @@ struct RegistrationRoutes: Sendable {
         let members = try StrictMembers(request.json(), known: ["service", "handle", "credential", "user", "tags"])
         let wanted: ImportedRegistration
         do {
-            wanted = try ImportLine(spec: request.spec, now: .now, owner: caller.user).registration(members)
+            wanted = try ImportLine(spec: request.spec, owner: caller.user).registration(members)
         } catch let error as InvalidValue {
             throw Problem.invalid([error])
         }

@@ -149,8 +149,8 @@ struct RegistrationChanges: Sendable {
     ///
     /// The clocks of both times differ a little, and so a wish for nearly the same time is taken for a lifetime.
     private static func endsByLifetime(_ registration: Registration, _ spec: AppSpec) -> Bool {
-        guard let days = spec.registrationLifetimeDays, let end = registration.expires else { return false }
-        return Self.isNear(end, registration.updated.advanced(by: .seconds(days * 86_400)), .seconds(600))
+        guard let lifetime = spec.registrationLifetime, let end = registration.expires else { return false }
+        return Self.isNear(end, registration.updated.advanced(by: lifetime), .seconds(600))
     }
 
     private static func isNear(_ one: Timestamp, _ other: Timestamp, _ distance: Duration) -> Bool {

@@ -108,6 +108,9 @@ package struct AppSpec: SettingsSection, Equatable {
         self.azureHub == nil ? self.tagsPerRegistration : min(self.tagsPerRegistration, Self.tagsAtAzure)
     }
 
+    /// How long a registration lives that is not renewed; nil = for ever.
+    package var registrationLifetime: Duration? { self.registrationLifetimeDays.map { .seconds($0 * 86_400) } }
+
     package init() {}
 
     /// The push services that the app has credentials for, or that its hub is to send to.

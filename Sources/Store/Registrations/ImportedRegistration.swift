@@ -11,7 +11,7 @@ package struct ImportedRegistration: Sendable, Equatable {
     package var user: UserName?
     /// The tags besides the user's own, which the store adds.
     package var tags: [Tag]
-    /// When it expires; nil = never.
+    /// When it expires; nil = after the lifetime that the import gives.
     package var expires: Timestamp?
     /// What it makes of the properties of a send; nil = it is for native notifications.
     package var template: DeviceTemplate?
@@ -56,4 +56,17 @@ package enum ImportResult: Sendable, Equatable {
     case gone
     /// It is one template more than a device may have, with the reason in words.
     case refused(String)
+}
+
+/// What an import of some registrations came to.
+package struct ImportedRegistrations: Sendable {
+    /// The sequence that the import's changes carry: higher than that of every job accepted before it began (rule 11).
+    package let sequence: Int64
+    /// The result for each.
+    package let results: [ImportResult]
+
+    package init(sequence: Int64, results: [ImportResult]) {
+        self.sequence = sequence
+        self.results = results
+    }
 }

@@ -3,6 +3,8 @@ package import PushModel
 /// Which registrations to list.
 package struct RegistrationQuery: Sendable {
     package var app: AppID
+    /// The only one, in whatever state; nil = all that the rest selects.
+    package var id: RegistrationID?
     package var user: UserName?
     package var tag: Tag?
     package var pns: PushService?
@@ -17,6 +19,7 @@ package struct RegistrationQuery: Sendable {
 
     package init(
         app: AppID,
+        id: RegistrationID? = nil,
         user: UserName? = nil,
         tag: Tag? = nil,
         pns: PushService? = nil,
@@ -26,6 +29,7 @@ package struct RegistrationQuery: Sendable {
         limit: Int = 100
     ) {
         self.app = app
+        self.id = id
         self.user = user
         self.tag = tag
         self.pns = pns

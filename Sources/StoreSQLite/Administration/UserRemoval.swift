@@ -1,5 +1,5 @@
 import Foundation
-package import PushModel
+import PushModel
 import Store
 import StoreKit
 
@@ -95,7 +95,8 @@ struct UserRemoval: Sendable {
 }
 
 extension SQLiteStore {
-    package func removeUser(by job: Int64) async throws -> RegisterResult? {
+    /// Does a part of the removal of a user.
+    func removeUser(by job: Int64) async throws -> RegisterResult? {
         let now = self.clock.now
         let removal: UserRemoval
         switch try await self.read({ try UserRemoval.state(of: job, at: now, in: $0) }) {

@@ -25,6 +25,10 @@ struct RegistrationRanges {
         self.after = after
         self.limit = limit
         self.tag = try query.tag.flatMap { try TagFinder(database, app: app).find($0) }
+        if let id = query.id {
+            self.add("registration WHERE app = ? AND id = ?", [app, id.text])
+            return
+        }
         // A tag that no registration has had.
         if query.tag != nil, self.tag == nil { return }
         let isLive = query.state == nil || query.state == .live

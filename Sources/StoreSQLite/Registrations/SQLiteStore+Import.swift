@@ -1,5 +1,6 @@
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore {
     /// The longest transaction of an import, because a change that begins to wait also waits for its commit.
@@ -7,8 +8,8 @@ extension SQLiteStore {
     /// An import waits while the log is longer, in bytes: it can write faster than the log is moved into the file.
     private static let longestLog = 128 << 20
 
-    /// See ``RegistrationStore/beginImport()``.
-    package func beginImport() async throws -> Int64 {
+    /// Begins an import.
+    private func beginImport() async throws -> Int64 {
         try await self.write { context in
             // The numbers of jobs come from this table too (AUTOINCREMENT), so that jobs and imports have one order.
             let sql = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'job' RETURNING seq"
@@ -18,13 +19,17 @@ extension SQLiteStore {
         }
     }
 
-    /// See ``RegistrationStore/importRegistrations(_:app:sequence:)``.
+    /// See ``RegistrationStore/importRegistrations(_:app:sequence:lifetime:)``.
     package func importRegistrations(
         _ rows: [ImportedRegistration],
         app: AppID,
-        sequence: Int64
-    ) async throws -> [ImportResult] {
-        guard !rows.isEmpty else { return [] }
+        sequence begun: Int64?,
+        lifetime: Duration?
+    ) async throws -> ImportedRegistrations {
+        let sequence: Int64
+        if let begun { sequence = begun } else { sequence = try await self.beginImport() }
+        guard !rows.isEmpty else { return ImportedRegistrations(sequence: sequence, results: []) }
+        let rows = rows.expiring(after: lifetime, from: Timestamp(milliseconds: self.clock.now))
         var progress: ImportProgress?
         while true {
             let before = progress
@@ -39,7 +44,7 @@ extension SQLiteStore {
                 try importing.write(&now, &chunk)
                 return now
             }
-            if now.isDone { return now.results }
+            if now.isDone { return ImportedRegistrations(sequence: sequence, results: now.results) }
             progress = now
         }
     }

@@ -3,28 +3,18 @@ package import Store
 import StoreKit
 
 extension SQLiteStore: RegistrationStore {
-    package func change(
-        _ request: RegisterRequest,
-        app: AppID,
-        user: UserName?,
-        sequence: Int64,
-        expires: Timestamp?,
-        most: Int?
-    ) async throws -> RegisterResult {
-        if case .removeUser = request {
-            while true {
-                if let result = try await self.removeUser(by: sequence) { return result }
-            }
-        }
+    package func register(_ request: RegisterRequest, of job: RegisterJob) async throws -> RegisterResult? {
+        if case .removeUser = request { return try await self.removeUser(by: job.sequence) }
         return try await self.write { context in
+            let sequence = job.sequence
             // Its worker may have been halted since it read the job, and released handles are remembered only as long
             // as jobs live.
             guard try !context.database.isOver(sequence, at: context.now) else {
                 return .refused("its time is over")
             }
             let onBehalf = request.onBehalf
-            let number = try context.database.ensureNumber(of: app)
-            let subject = onBehalf.map(\.user) ?? user
+            let number = try context.database.ensureNumber(of: job.app)
+            let subject = onBehalf.map(\.user) ?? job.user
             // Changes and the acceptance of a removal come one after the other. With a second writer each change would have to lock its user
             // against a removal, and a removal against all of them.
             guard try !context.isRemoved(subject, app: number, after: sequence) else {
@@ -35,8 +25,8 @@ extension SQLiteStore: RegistrationStore {
                 app: number,
                 user: subject,
                 sequence: sequence,
-                expires: expires,
-                most: most,
+                expires: request.expires(within: job.lifetime, from: Timestamp(milliseconds: context.now)),
+                most: job.most,
                 authority: onBehalf == nil ? .owner : .app
             )
             switch request {
@@ -54,21 +44,10 @@ extension SQLiteStore: RegistrationStore {
         }
     }
 
-    package func registration(_ id: RegistrationID, app: AppID) async throws -> Registration? {
-        try await self.read { database in
-            let row = try database.first(
-                "SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE app.name = ? AND registration.id = ?",
-                [app.name, id.text],
-                read: RegistrationRow.init
-            )
-            return try row?.registration(in: database)
-        }
-    }
-
     package func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {
         let after = try self.cursors.open(query.cursor, .registrations, of: query.app) ?? 0
         let (mask, cursors) = (self.configuration.digestMask, self.cursors)
-        return try await self.read(size: .long) { database in
+        return try await self.read(size: query.id == nil ? .long : .ordinary) { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
             let ranges = try RegistrationRanges(
@@ -132,8 +111,6 @@ extension SQLiteStore: RegistrationStore {
             return marks.count
         }
     }
-
-    package var steadyTime: Timestamp { Timestamp(milliseconds: self.clock.now) }
 
     func expireRegistrations(limit: Int) async throws -> Int {
         let time = self.clock.cautious.milliseconds
