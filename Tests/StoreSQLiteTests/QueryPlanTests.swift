@@ -107,7 +107,8 @@ struct QueryPlanTests {
         Pinned(
             sql: SQLDialect.sqlite.text(of: RecipientRetention.listed(after: 0, now: 0, limit: 1)),
             plan: [
-                "CO-ROUTINE listed", "SETUP", "SEARCH recipient USING PRIMARY KEY (job>?)", "RECURSIVE STEP", "SCAN listed",
+                "CO-ROUTINE listed", "SETUP", "SEARCH recipient USING PRIMARY KEY (job>?)", "RECURSIVE STEP",
+                "SCAN listed",
                 "CORRELATED SCALAR SUBQUERY 2", "SEARCH r USING PRIMARY KEY (job>?)", "SCAN listed",
                 "CORRELATED SCALAR SUBQUERY 5", "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)",
                 "CORRELATED SCALAR SUBQUERY 4", "SEARCH dead USING COVERING INDEX dead_job (job=?)",

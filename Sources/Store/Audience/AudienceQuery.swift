@@ -25,7 +25,7 @@ package struct AudienceQuery: Sendable {
     package var through: Int64
     /// The most devices of a page.
     package var limit: Int
-    /// Contents may be reused for a few seconds: it belongs to one audience. nil = for a single look.
+    /// What is known of this one audience, and reused for a few seconds; nil = for a single look.
     package var memory: AudienceMemory?
 
     package init(

@@ -49,7 +49,8 @@ extension SQLiteStore {
                 let database = Database(connection)
                 var faults = try database.values("PRAGMA integrity_check").filter { $0 != "ok" }
                 try database.read("PRAGMA foreign_key_check") { row in
-                    faults.append("a row of \(row["table"] as String) names one of \(row["parent"] as String) that is not there")
+                    let (table, parent) = (row["table"] as String, row["parent"] as String)
+                    faults.append("a row of \(table) names one of \(parent) that is not there")
                     return faults.count < Self.mostFaults
                 }
                 let digest = try database.handleDigest(mask: mask)

@@ -44,7 +44,11 @@ struct Database {
 
     /// Reads the rows of a statement until there is none, or the reader has enough.
     ///
-    /// - Parameter read: Receives each row; it returns whether it wants another.
+    /// - Parameters:
+    ///   - sql: The statement.
+    ///   - values: Its parameters.
+    ///   - read: Receives each row; it returns whether it wants another.
+    /// - Throws: What the reader throws; SQLite's error.
     func read(_ sql: String, _ values: Values = [], while read: (Row) throws -> Bool) throws {
         let statement = try self.statement(sql)
         defer { statement.end() }
@@ -117,6 +121,7 @@ struct Database {
     /// Runs a part of a transaction that is undone as a whole where it fails, or does not want to be kept.
     ///
     /// - Parameter body: Returns whether it is kept.
+    /// - Throws: What the part throws; SQLite's error.
     func inSavepoint(_ body: () throws -> Bool) throws {
         try self.run("SAVEPOINT part")
         do {

@@ -18,7 +18,8 @@ extension Schema {
     /// The schema found in a file.
     static func found(in database: Database) throws -> Found {
         guard try database.exists("SELECT 1 FROM sqlite_master LIMIT 1") else { return .none }
-        guard try database.exists("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema'") else { return .foreign }
+        let table = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema'"
+        guard try database.exists(table) else { return .foreign }
         let version = try database.first("SELECT version, opens_from FROM schema") {
             SchemaVersion(number: $0["version"], opensFrom: $0["opens_from"])
         }
