@@ -1,4 +1,4 @@
-"""What Schemathesis must be told: of a media type that it does not know, of today, of native payloads, of browsers, and of who asks."""
+"""What Schemathesis must be told: of a media type that it does not know, of today, of native payloads, of browsers, of cursors, and of who asks."""
 
 import base64
 import json
@@ -20,6 +20,8 @@ SUBSCRIPTION = json.dumps(
     },
     separators=(",", ":"),
 )
+# A cursor as the document has it: the server seals those that it gives, and refuses any other.
+CURSOR = re.compile(r"[A-Za-z0-9_-]{32}")
 # The users and keys that deploy/fuzz asks as.
 CALLERS = re.compile(r"alice|dora|quickstart-.*", re.IGNORECASE)
 
@@ -64,6 +66,9 @@ def before_call(context, case, kwargs):
         case.body = body
     if is_credential((case.query or {}).get("credential")):
         case.query["credential"] = "default"
+    cursor = (case.query or {}).get("cursor")
+    if isinstance(cursor, str) and CURSOR.fullmatch(cursor):
+        del case.query["cursor"]
     for name in ("name", "user"):
         value = case.path_parameters.get(name)
         if isinstance(value, str) and CALLERS.fullmatch(value):
