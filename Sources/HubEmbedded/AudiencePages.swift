@@ -11,8 +11,6 @@ struct AudiencePages {
     }
 
     private(set) var pages: [Page] = []
-    /// The most templates of a step: each has a message of its own.
-    private static let maximumTemplates = 100
 
     /// - Parameters:
     ///   - audience: Rows above `cursor.after`, ascending. The last page ends where this was read to.
@@ -23,15 +21,6 @@ struct AudiencePages {
         for template in Set(audience.templates).subtracting([0]).sorted() {
             self.add(audience.only(template), template: template, cursor: cursor)
         }
-    }
-
-    /// The first devices of an audience, as far as one step goes.
-    static func prefix(of audience: AudiencePage) -> AudiencePage {
-        var templates: Set<Int64> = []
-        for (index, template) in audience.templates.enumerated() where templates.insert(template).inserted {
-            if templates.count > Self.maximumTemplates { return audience.prefix(index) }
-        }
-        return audience
     }
 
     /// Adds pages of devices that all get the same.

@@ -138,21 +138,20 @@ extension EmbeddedFanOut {
         let (job, pns) = (campaign.job, cursor.pns)
         // Where a credential has none, not much may be read in vain.
         let isNearEnd = credit.limits.values.contains { $0.devices == 0 }
-        let found = try await self.store.audience(
-            of: campaign.request,
+        var query = AudienceQuery(
+            campaign.request,
             job: job.sequence,
             app: job.app,
             pns: pns,
-            after: cursor.after,
-            through: cursor.through,
-            limit: min(credit.devices, isNearEnd ? DeliverBatch.maximumDevices : Self.stepDevices),
             memory: campaign.memory
         )
+        (query.after, query.through) = (cursor.after, cursor.through)
+        query.limit = min(credit.devices, isNearEnd ? DeliverBatch.maximumDevices : Self.stepDevices)
+        let found = try await self.store.audience(query)
         let count = credit.prefix(of: found)
         guard count > 0 || found.rows.isEmpty else { return nil }
-        let audience = AudiencePages.prefix(of: found.prefix(count))
+        let audience = found.prefix(count)
         let pages = AudiencePages(audience, cursor: cursor).pages
-        let templates = try await self.templates(Set(pages.compactMap(\.batch.template)))
         cursor.nextPage += pages.count
         cursor.after = audience.scannedThrough
         cursor.isDone = cursor.after >= cursor.through
@@ -168,7 +167,7 @@ extension EmbeddedFanOut {
         var messages: [[PreparedDelivery]] = []
         for page in pages {
             let key = BatchKey(job: job.id, pns: pns, page: page.batch.page, attempt: 0)
-            let content = page.batch.template.flatMap { templates[$0] }
+            let content = page.batch.template.flatMap { audience.contents[$0] }
             messages.append([template.prepare(key, devices: page.devices, template: content)])
             // A template may take a millisecond, a step has a hundred, and others wait for the thread.
             if content != nil { await Task.yield() }

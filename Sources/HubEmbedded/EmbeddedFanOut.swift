@@ -75,23 +75,16 @@ package struct EmbeddedFanOut: SendFanOut {
     ) async throws -> [PreparedDelivery] {
         var prepared: [PreparedDelivery] = []
         let batches = try await self.store.batches(of: message.id)
-        let templates = try await self.templates(Set(batches.compactMap(\.template)))
         for batch in batches {
             let memory = memories[batch.key.job] ?? AudienceMemory()
             memories[batch.key.job] = memory
             let devices = try await self.devices(of: batch, memory: memory)
             let template = BatchTemplate(batch.job, request: batch.request, spec: spec, memory: memory)
-            let content = batch.template.flatMap { templates[$0] }
-            prepared.append(template.prepare(batch.key, devices: devices, template: content))
+            prepared.append(template.prepare(batch.key, devices: devices, template: batch.content))
             // A template may take a millisecond, and others wait for the thread.
-            if content != nil { await Task.yield() }
+            if batch.content != nil { await Task.yield() }
         }
         return prepared
-    }
-
-    /// The templates of batches; most sends have none.
-    func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content] {
-        numbers.isEmpty ? [:] : try await self.store.templates(numbers)
     }
 
     /// Publishes delivery messages, and records the outcomes of undeliverable batches.
@@ -144,29 +137,23 @@ package struct EmbeddedFanOut: SendFanOut {
     /// The devices of a batch that is published again: the devices of its range, or those to be retried.
     private func devices(of batch: DueBatch, memory: AudienceMemory) async throws -> DeliverBatch.Devices {
         var devices = DeliverBatch.Devices()
-        if batch.key.attempt == 0 {
-            let page = try await self.store.wholeAudience(
-                of: batch.request,
-                template: batch.template,
-                job: batch.job.sequence,
-                app: batch.job.app,
-                pns: batch.key.pns,
-                after: batch.from,
-                through: batch.to,
-                memory: memory
-            )
-            (devices.rows, devices.handles) = (page.rows, page.handles)
-            devices.credentials = page.credentials
-            return devices
-        }
-        let addresses = try await self.store.addresses(
-            of: batch.retries.map(\.row),
-            in: batch.request,
+        var query = AudienceQuery(
+            batch.request,
             job: batch.job.sequence,
             app: batch.job.app,
             pns: batch.key.pns,
             memory: memory
         )
+        if batch.key.attempt == 0 {
+            query.template = batch.template
+            (query.after, query.through) = (batch.from, batch.to)
+            let page = try await self.store.wholeAudience(query)
+            (devices.rows, devices.handles) = (page.rows, page.handles)
+            devices.credentials = page.credentials
+            return devices
+        }
+        query.rows = batch.retries.map(\.row)
+        let addresses = try await self.store.audience(query).addresses
         for device in batch.retries {
             let address = addresses[device.row]
             devices.credentials.append(address?.credential ?? .default, at: devices.count)

@@ -167,7 +167,7 @@ import Testing
             let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
             let job = try #require(try await api.store.job(id, app: .default))
             let page = try await api.store
-                .recipients(of: job.sequence, pns: .apns, after: 0, through: .max, limit: 10)
+                .audience(AudienceQuery(.recipients(ofJob: job.sequence), app: .default, pns: .apns, limit: 10))
             #expect(page.rows.indices.map { page.credentials[$0].name } == ["default", "watch"])
         }
     }

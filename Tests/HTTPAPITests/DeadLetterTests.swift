@@ -60,7 +60,7 @@ import Testing
     ///
     /// - Returns: The devices, and the delivery messages.
     static func fanOut(_ message: MessageID, api: Harness) async throws -> (rows: [Int64], [OutboxMessage]) {
-        let claim = try #require(try await api.store.claim(message))
+        let claim = try #require(try await api.store.claim(message, peeking: false))
         var rows: [Int64] = []
         let step: FanOutStep
         switch try await api.store.work(of: claim) {

@@ -40,12 +40,8 @@ import Testing
             #expect(job.json["recipients"] == answer.json["recipients"])
             let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
             let found = try #require(try await api.store.job(id, app: .default))
-            let page = try await api.store.recipients(
-                of: found.sequence,
-                pns: .apns,
-                after: 0,
-                through: .max,
-                limit: 10
+            let page = try await api.store.audience(
+                AudienceQuery(.recipients(ofJob: found.sequence), app: .default, pns: .apns, limit: 10)
             )
             #expect(page.handles == HandleList([Handle(stored: Self.token)]))
             #expect(page.rows.map(Recipient.place) == [1])

@@ -101,7 +101,7 @@ struct FakeHub: Service {
     }
 
     private func send(_ message: MessageID) async throws -> [Answered] {
-        guard let claim = try await self.store.claim(message) else { return [] }
+        guard let claim = try await self.store.claim(message, peeking: false) else { return [] }
         var answered: [Answered] = []
         switch try await self.store.work(of: claim) {
         case nil: break
@@ -134,7 +134,8 @@ struct FakeHub: Service {
 
     /// Only one send of a message can be abandoned.
     private func abandon(_ jobs: [JobID], _ claim: FanOutClaim) async throws -> [Answered] {
-        let waiter = try await self.store.abandon(claim, reason: "no credentials")
-        return jobs.prefix(1).map { Answered(job: $0, waiter: waiter) }
+        let result = try await self.store.commit(.abandon(reason: "no credentials"), of: claim)
+        guard case .written(let written) = result else { return jobs.prefix(1).map { Answered(job: $0, waiter: nil) } }
+        return jobs.prefix(1).map { Answered(job: $0, waiter: written.waiter) }
     }
 }

@@ -201,18 +201,16 @@ struct Harness: Sendable {
         }
     }
 
-    /// The whole send of a job, as the store has it for its worker.
+    /// The send of a job, as the store has it for its worker: of many tags the first.
     func request(of job: JobID) async throws -> SendRequest {
         while true {
             let message = try await self.message(in: .send)
-            let claim = try #require(try await self.store.peek(message))
+            let claim = try #require(try await self.store.claim(message, peeking: true))
             switch claim.work {
             case .group(let sends, _):
                 if let send = sends.first(where: { $0.id == job }) { return send.request }
             case .campaign(let campaign) where campaign.job.id == job:
-                guard campaign.request.truncatedTags > 0 else { return campaign.request }
-                let expression = try await self.store.wholeExpression(of: campaign.job.sequence)
-                return campaign.request.with(audience: .tags(expression))
+                return campaign.request
             case .campaign, nil: break
             }
         }

@@ -27,12 +27,8 @@ import Testing
     {
         let id = try #require(answer.json["id"]?.text.flatMap(JobID.init), "\(answer.text)")
         let job = try #require(try await api.store.job(id, app: .default))
-        let page = try await api.store.recipients(
-            of: job.sequence,
-            pns: pns,
-            after: 0,
-            through: .max,
-            limit: 10_000
+        let page = try await api.store.audience(
+            AudienceQuery(.recipients(ofJob: job.sequence), app: .default, pns: pns, limit: 10_000)
         )
         return (0..<page.handles.count).map { page.handles.handle(at: $0).text }
     }

@@ -171,7 +171,9 @@ import Testing
                 throw StoreError(.corrupt, "no native send")
             }
             #expect(native[.apns]?.kind == .broadcast && send.platforms == [.apns])
-            let page = try await api.store.recipients(of: job.sequence, pns: .apns, after: 0, through: .max, limit: 9)
+            let page = try await api.store.audience(
+                AudienceQuery(.recipients(ofJob: job.sequence), app: .default, pns: .apns, limit: 9)
+            )
             #expect(page.handles == HandleList([Handle(stored: Self.channel)]))
         }
     }
@@ -216,7 +218,9 @@ import Testing
             #expect(answer.status == 202, "\(answer.text)")
             let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
             let job = try #require(try await api.store.job(id, app: .default))
-            let page = try await api.store.recipients(of: job.sequence, pns: .apns, after: 0, through: .max, limit: 9)
+            let page = try await api.store.audience(
+                AudienceQuery(.recipients(ofJob: job.sequence), app: .default, pns: .apns, limit: 9)
+            )
             #expect(page.credentials.counts(of: 1).keys.map(\.name) == ["watch"])
         }
     }

@@ -89,7 +89,7 @@ import Testing
             var messages = 0
             // The first, which nobody has published, and one at a time of those behind it.
             while let message = try await store.takeDue([.send], overdue: .zero, limit: 500).first {
-                let claim = try #require(try await store.claim(message.id))
+                let claim = try #require(try await store.claim(message.id, peeking: false))
                 guard case .group(let sends, _)? = claim.work else { throw CancellationError() }
                 for send in sends { _ = try await store.cancel(send.id, app: .default) }
                 messages += 1

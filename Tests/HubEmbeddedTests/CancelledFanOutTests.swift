@@ -65,7 +65,7 @@ import Testing
         let new = NewJob(app: .default, work: .send(send), lifetime: .seconds(600))
         let accepted = try await store.accept([new])
         let message = try #require(accepted.messages.first)
-        let claim = try #require(try await store.claim(message.id))
+        let claim = try #require(try await store.claim(message.id, peeking: false))
         let advancing = Task { try await fanOut.advance(claim, spec: spec, budget: .seconds(600)) }
         while try await store.job(new.id, app: .default).map(Self.reached) == 0 {
             try await Task.sleep(for: .milliseconds(2))

@@ -51,7 +51,7 @@ import Testing
         }
         let accepted = try await store.accept(sends)
         let message = try #require(accepted.messages.first)
-        let claim = try #require(try await store.peek(message.id))
+        let claim = try #require(try await store.claim(message.id, peeking: true))
         try await check(store, fanOut.advance(claim, spec: Self.spec, budget: .seconds(60)), sends.map(\.id))
     }
 
@@ -190,7 +190,7 @@ import Testing
             let queue = QueueName.work(.send, .normal)
             let id = try await broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.properties.messageID }
             let message = try #require(id.flatMap { $0 }.flatMap { MessageID($0) })
-            let claim = try #require(try await store.peek(message))
+            let claim = try #require(try await store.claim(message, peeking: true))
             let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
             let alone = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60))
             guard case .blocked(let next, on: let services, after: _) = alone.progress else {

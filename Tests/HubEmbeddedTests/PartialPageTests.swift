@@ -49,7 +49,7 @@ import Testing
         let new = NewJob(app: .default, work: .send(send), lifetime: .seconds(600))
         let accepted = try await store.accept([new])
         let message = try #require(accepted.messages.first)
-        var claim = try await store.claim(message.id)
+        var claim = try await store.claim(message.id, peeking: false)
         var steps = 0
         while let present = claim, steps < 100 {
             // No app has credentials here: the hub itself records each batch as failed, and no worker is needed.

@@ -101,7 +101,7 @@ struct TemplateFanOutTests {
             }
             try await self.register(store, 0, "u", body: self.body("de"))
             let message = try await self.send(store, ["en": "Hello", "de": "Hallo \"]}"])
-            let claim = try #require(try await store.claim(message))
+            let claim = try #require(try await store.claim(message, peeking: false))
             guard case .done = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60)).progress else {
                 throw InvalidValue("not done")
             }
@@ -124,7 +124,7 @@ struct TemplateFanOutTests {
                 try await self.register(store, device, "t", body: self.body(device < 2 ? "en" : "de"))
             }
             let message = try await self.send(store, ["en": "Hello", "de": "Hallo"])
-            let claim = try #require(try await store.claim(message))
+            let claim = try #require(try await store.claim(message, peeking: false))
             _ = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60))
             let first = try await self.batches(at: broker)
             #expect(first.count == 2)
@@ -156,7 +156,7 @@ struct TemplateFanOutTests {
             try await self.register(store, 1, "t", body: self.body("en"))
             try await self.register(store, 2, "t", body: ##"{"aps":"$(en)"}"##)
             let message = try await self.send(store, ["en": "Hello"])
-            let claim = try #require(try await store.claim(message))
+            let claim = try #require(try await store.claim(message, peeking: false))
             _ = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60))
             #expect(try await self.batches(at: broker).map(\.devices.count) == [1])
             let jobs = try await store.jobs(JobQuery(app: .default, kind: .send)).items
@@ -171,7 +171,7 @@ struct TemplateFanOutTests {
             for device in 0..<3 { try await self.register(store, device, "t", body: body, pns: .fcm, platform: "gcm") }
             for device in 3..<5 { try await self.register(store, device, "t", body: body, pns: .fcm) }
             let message = try await self.send(store, ["en": "Hello"])
-            let claim = try #require(try await store.claim(message))
+            let claim = try #require(try await store.claim(message, peeking: false))
             _ = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60))
             let batches = try await self.batches(at: broker, of: .fcm)
             #expect(batches.map(\.devices.count).sorted() == [2, 3])
@@ -204,7 +204,7 @@ struct TemplateFanOutTests {
         try await self.run { store, broker, fanOut in
             for device in 0..<230 { try await self.register(store, device, "t", body: self.body("p\(device)")) }
             let message = try await self.send(store, ["p7": "seven"])
-            let claim = try #require(try await store.claim(message))
+            let claim = try #require(try await store.claim(message, peeking: false))
             guard case .done = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60)).progress else {
                 throw InvalidValue("not done")
             }

@@ -277,12 +277,13 @@ struct HubRegistrationTests {
             ] {
                 let expression = try WireTags.expression(tags, .folded)
                 let page = try await hub.store.audience(
-                    of: try TagExpression(parsing: expression.description, .folded),
-                    app: .default,
-                    pns: .apns,
-                    after: 0,
-                    through: 1000,
-                    limit: 10
+                    AudienceQuery(
+                        .expression(try TagExpression(parsing: expression.description, .folded)),
+                        app: .default,
+                        pns: .apns,
+                        through: 1000,
+                        limit: 10
+                    )
                 )
                 #expect(page.rows.count == count, "\(tags)")
             }

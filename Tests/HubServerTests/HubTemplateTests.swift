@@ -31,14 +31,14 @@ struct HubTemplateTests {
     /// How many registrations of a kind an expression selects.
     private func count(_ hub: HubHarness, _ expression: String, _ kind: RegistrationKind) async throws -> Int {
         try await hub.store.audience(
-            of: try WireTags.expression(expression, .folded),
-            kind: kind,
-            app: .default,
-            pns: .apns,
-            after: 0,
-            through: 1000,
-            limit: 100,
-            memory: nil
+            AudienceQuery(
+                .expression(try WireTags.expression(expression, .folded)),
+                app: .default,
+                pns: .apns,
+                kind: kind,
+                through: 1000,
+                limit: 100
+            )
         ).rows.count
     }
 

@@ -456,11 +456,7 @@ extension PipelineLoadTests {
                 #expect(try #require(done.counts[.apns]).accepted > 1300)
                 try await Task.sleep(for: .milliseconds(300))
                 let live = try await harness.store.count(
-                    of: .tag(try Tag("news", .folded)),
-                    app: .default,
-                    pns: .apns,
-                    after: 0,
-                    through: .max
+                    AudienceQuery(.expression(.tag(try Tag("news", .folded))), app: .default, pns: .apns)
                 )
                 // So many are believed before it is a flood, where the first sends are small: after a pause of the machine, say.
                 #expect(live.count > 1500 - self.configuration().breaker.deadTokens)

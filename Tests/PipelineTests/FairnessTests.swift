@@ -128,7 +128,9 @@ extension PipelineLoadTests {
             try await PipelineHarness.with([.delivery, .sweeper], window: Self.small) { harness in
                 try await harness.register("ann", .apns, token(1))
                 let job = try await harness.accept(try self.send(to: "username:ann"))
-                let claim = try #require(try await harness.store.claim(try harness.message(of: job.id).id))
+                let claim = try #require(
+                    try await harness.store.claim(try harness.message(of: job.id).id, peeking: false)
+                )
                 #expect(
                     try await harness.store.defer(
                         claim.message.id,

@@ -323,7 +323,7 @@ struct PipelineHarness: Sendable {
     /// - Throws: What the hub throws.
     func fanOut(_ id: JobID, at broker: any MessageBroker = InMemoryBroker()) async throws {
         let fanOut = EmbeddedFanOut(store: self.store, broker: broker, logger: self.logger)
-        var claim = try #require(try await self.store.claim(try self.message(of: id).id))
+        var claim = try #require(try await self.store.claim(try self.message(of: id).id, peeking: false))
         let spec = try self.simulator.appSpec
         while true {
             switch try await fanOut.advance(claim, spec: spec, budget: .seconds(1)).progress {

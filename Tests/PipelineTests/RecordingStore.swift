@@ -36,18 +36,9 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore, SuspectStore {
 
     // MARK: What a send worker asks
 
-    func peek(_ message: MessageID) async throws -> FanOutClaim? {
-        let state = self.note("peek \(message)")
-        return try self.claim(message, state, isClaimed: false)
-    }
-
-    func claim(_ message: MessageID) async throws -> FanOutClaim? {
-        self.change { ($0.epoch, $0.claims) = ($0.epoch + 1, $0.claims + 1) }
-        let state = self.note("claim \(message)")
-        return try self.claim(message, state, isClaimed: true)
-    }
-
-    private func claim(_ message: MessageID, _ state: State, isClaimed: Bool) throws -> FanOutClaim? {
+    func claim(_ message: MessageID, peeking: Bool) async throws -> FanOutClaim? {
+        if !peeking { self.change { ($0.epoch, $0.claims) = ($0.epoch + 1, $0.claims + 1) } }
+        let state = self.note("\(peeking ? "peek" : "claim") \(message)")
         guard !state.isCorrupt else { throw StoreError(.corrupt, "test") }
         guard state.members > 0 else { return nil }
         let sends = try (0..<state.members).map { number in
@@ -64,15 +55,17 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore, SuspectStore {
             )
         }
         let row = OutboxMessage(id: message, app: .default, queue: .send, priority: .normal, epoch: state.epoch)
-        return FanOutClaim(message: row, claims: state.claims, isClaimed: isClaimed, work: .group(sends, credit: [:]))
+        return FanOutClaim(message: row, claims: state.claims, isClaimed: !peeking, work: .group(sends, credit: [:]))
     }
 
     func extend(_ claim: FanOutClaim) async throws -> Bool { true }
 
     func work(of claim: FanOutClaim) async throws -> FanOutWork? { nil }
 
-    func abandon(_ claim: FanOutClaim, reason: String) async throws -> String? {
-        self.note("abandon \(claim.message.id)").members == 1 ? "waiter" : nil
+    func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult {
+        guard case .abandon = step else { throw NotAsked() }
+        let isOnly = self.note("abandon \(claim.message.id)").members == 1
+        return isOnly ? .written(FanOutWritten(isDone: true, waiter: "waiter")) : .lost
     }
 
     func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool {
@@ -106,54 +99,15 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore, SuspectStore {
 
     private struct NotAsked: Error {}
 
-    func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult { throw NotAsked() }
-
     func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit {
         throw NotAsked()
     }
 
     func batches(of message: MessageID) async throws -> [DueBatch] { throw NotAsked() }
 
-    func audience(
-        of expression: TagExpression,
-        kind: RegistrationKind,
-        app: AppID,
-        pns: PushService,
-        after: Int64,
-        through: Int64,
-        limit: Int,
-        memory: AudienceMemory?
-    ) async throws -> AudiencePage { throw NotAsked() }
+    func audience(_ query: AudienceQuery) async throws -> AudiencePage { throw NotAsked() }
 
-    func count(
-        of expression: TagExpression,
-        app: AppID,
-        pns: PushService,
-        after: Int64,
-        through: Int64,
-        memory: AudienceMemory?
-    ) async throws -> AudienceCount { throw NotAsked() }
-
-    func recipients(
-        of job: Int64,
-        pns: PushService,
-        after: Int64,
-        through: Int64,
-        limit: Int
-    ) async throws -> AudiencePage { throw NotAsked() }
-
-    func addresses(
-        of rows: [Int64],
-        in expression: TagExpression,
-        kind: RegistrationKind,
-        app: AppID,
-        pns: PushService,
-        memory: AudienceMemory?
-    ) async throws -> [Int64: DeviceAddress] { throw NotAsked() }
-
-    func wholeExpression(of job: Int64) async throws -> TagExpression { throw NotAsked() }
-
-    func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content] { throw NotAsked() }
+    func count(_ query: AudienceQuery) async throws -> AudienceCount { throw NotAsked() }
 
     func accept(_ jobs: [NewJob], joining _: MessageID?) async throws -> AcceptedJobs { throw NotAsked() }
 

@@ -76,8 +76,8 @@ extension PipelineLoadTests {
                 let otherFanOut = EmbeddedFanOut(store: harness.store, broker: other, logger: harness.logger)
                 // Another send worker has claimed it, and lost the race.
                 let message = try #require(accepted.messages.first)
-                _ = try await harness.store.claim(message.id)
-                let stale = try #require(try await harness.store.claim(message.id))
+                _ = try await harness.store.claim(message.id, peeking: false)
+                let stale = try #require(try await harness.store.claim(message.id, peeking: false))
                 try await harness.deliverWithSendWorker(accepted.jobs)
                 let advance = try await otherFanOut.advance(stale, spec: harness.simulator.appSpec, budget: .seconds(1))
                 guard case .lost = advance.progress else { throw HarnessError("a stale claim went on") }
@@ -91,7 +91,7 @@ extension PipelineLoadTests {
                 try await harness.registerUsers(20)
                 let accepted = try await harness.store.accept((0..<20).map { try harness.smallSend(to: "user\($0)") })
                 let message = try #require(accepted.messages.first)
-                let peeked = try #require(try await harness.store.peek(message.id))
+                let peeked = try #require(try await harness.store.claim(message.id, peeking: true))
                 let spec = try harness.simulator.appSpec
                 let advance = try await harness.fanOut.advance(peeked, spec: spec, budget: .seconds(5))
                 guard case .done = advance.progress else { throw HarnessError("one step was not enough") }
@@ -311,7 +311,7 @@ extension PipelineHarness {
     fileprivate func fanOutUnpublished(_ message: OutboxMessage) async throws {
         // No queue takes a message there: all of it is surely not published, and due again at once.
         let otherFanOut = EmbeddedFanOut(store: self.store, broker: InMemoryBroker(), logger: self.logger)
-        let claim = try #require(try await self.store.claim(message.id))
+        let claim = try #require(try await self.store.claim(message.id, peeking: false))
         let advance = try await otherFanOut.advance(claim, spec: self.simulator.appSpec, budget: .seconds(5))
         guard case .done = advance.progress else { throw HarnessError("one step was not enough") }
     }

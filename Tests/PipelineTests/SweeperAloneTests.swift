@@ -52,7 +52,7 @@ import Testing
                 content: .message(.init(title: nil, body: "hello"))
             )
             let job = try await harness.accept(.send(request))
-            let claim = try #require(try await harness.store.claim(try harness.message(of: job.id).id))
+            let claim = try #require(try await harness.store.claim(try harness.message(of: job.id).id, peeking: false))
             guard case .campaign(let campaign) = claim.work else { throw HarnessError("it is no campaign") }
             var cursor = try #require(campaign.cursors.first)
             let batch = FanOutPage(page: 0, from: 0, to: cursor.through, size: 1)

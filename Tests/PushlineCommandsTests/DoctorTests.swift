@@ -211,7 +211,7 @@ import Testing
         )
         let new = NewJob(app: .default, work: .send(request), lifetime: .seconds(3600))
         let message = try #require(try await store.accept([new]).messages.first)
-        let claim = try #require(try await store.claim(message.id))
+        let claim = try #require(try await store.claim(message.id, peeking: false))
         guard case .group(let sends, _) = try await store.work(of: claim), let send = sends.first else {
             Issue.record("the send was not taken")
             return

@@ -110,19 +110,18 @@ private struct Life {
 
     private mutating func fanOut(_ id: JobID, random: inout SeededGenerator) async throws {
         let message = try self.scenario.message(of: id)
-        guard let claim = try await self.store.claim(message.id) else { return }
+        guard let claim = try await self.store.claim(message.id, peeking: false) else { return }
         guard case .campaign(let campaign) = claim.work else { return try await self.fanOut(claim, random: &random) }
         guard let cursor = campaign.cursors.filter({ !$0.isDone }).randomElement(using: &random) else { return }
-        let page = try await self.store.audience(
-            of: campaign.request,
+        var query = AudienceQuery(
+            campaign.request,
             job: campaign.job.sequence,
             app: .default,
-            pns: cursor.pns,
-            after: cursor.after,
-            through: cursor.through,
-            limit: Int.random(in: 1...6, using: &random),
-            memory: nil
+            pns: cursor.pns
         )
+        (query.after, query.through) = (cursor.after, cursor.through)
+        query.limit = Int.random(in: 1...6, using: &random)
+        let page = try await self.store.audience(query)
         var step = CampaignClaim(scenario: self.scenario, claim: claim, campaign: campaign)
         let result = try await step.commit(
             cursor.pns,

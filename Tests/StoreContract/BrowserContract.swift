@@ -47,12 +47,7 @@ import Testing
         #expect(try await self.registration(id).user?.name == "bob")
         // One target, with the latest keys.
         let page = try await self.store.audience(
-            of: .tag(try Tag("x", .folded)),
-            app: .default,
-            pns: .web,
-            after: 0,
-            through: row,
-            limit: 10
+            AudienceQuery(.expression(.tag(try Tag("x", .folded))), app: .default, pns: .web, through: row, limit: 10)
         )
         #expect(page.rows == [row])
         #expect(page.handles.handle(at: 0).text == handles[2])

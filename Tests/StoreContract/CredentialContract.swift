@@ -119,15 +119,12 @@ import Testing
         let many = TagExpression.any([try Tag("t", .folded)] + (try (0..<100).map { try Tag("n\($0)", .folded) }))
         for expression in [tag, many, .everyone] {
             let page = try await self.store.audience(
-                of: expression,
-                app: .default,
-                pns: .apns,
-                after: 0,
-                through: 100,
-                limit: 100
+                AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 100, limit: 100)
             )
             #expect(page.rows.indices.map { page.credentials[$0] } == names, "\(expression)")
-            let found = try await self.store.addresses(of: page.rows, in: expression, app: .default, pns: .apns)
+            let found = try await self.store.audience(
+                AudienceQuery(.expression(expression), app: .default, pns: .apns, rows: page.rows)
+            ).addresses
             #expect(page.rows.map { found[$0]?.credential } == names, "\(expression)")
         }
     }
@@ -136,7 +133,7 @@ import Testing
         try await self.register("aa", .default)
         try await self.register("bb", self.watch)
         let (message, _) = try await self.scenario.acceptGroup(["ann"])
-        let claim = try #require(try await self.store.claim(message.id))
+        let claim = try #require(try await self.store.claim(message.id, peeking: false))
         let send = try #require(try await self.scenario.sends(of: claim).first)
         guard case .all(let reaches) = send.audience else { throw Unexpected("\(send)") }
         #expect(reaches.first?.devices.named == [self.watch: 1])
@@ -153,12 +150,14 @@ import Testing
             }
         )
         let job = try await self.scenario.accept(list)
-        let page = try await self.store.recipients(of: job.sequence, pns: .apns, after: 0, through: .max, limit: 10)
+        let page = try await self.store.audience(
+            AudienceQuery(.recipients(ofJob: job.sequence), app: .default, pns: .apns, limit: 10)
+        )
         #expect(page.rows.indices.map { page.credentials[$0] } == [.default, self.watch])
         try await self.register("aa", self.sandbox)
         let registered = try await self.scenario.accept(RecipientList(registrations: [self.id("id-aa")]))
         let found = try await self.store
-            .recipients(of: registered.sequence, pns: .apns, after: 0, through: .max, limit: 10)
+            .audience(AudienceQuery(.recipients(ofJob: registered.sequence), app: .default, pns: .apns, limit: 10))
         #expect(found.credentials[0] == self.sandbox)
         #expect(try await self.scenario.auditFaults() == [])
         #expect(try await self.fixture.faults() == [])
@@ -204,7 +203,7 @@ import Testing
         try await self.register("aa", self.watch)
         try await self.register("bb", .default)
         let all = try await self.store
-            .audience(of: .everyone, app: .default, pns: .apns, after: 0, through: 100, limit: 9)
+            .audience(AudienceQuery(.expression(.everyone), app: .default, pns: .apns, through: 100, limit: 9))
         var retries: [BatchKey] = []
         for row in all.rows {
             let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))

@@ -25,7 +25,7 @@ import Testing
     /// Raises a send message's epoch in one of the ways there are.
     private func raise(_ message: OutboxMessage, _ later: Later) async throws {
         switch later {
-        case .claimed: _ = try #require(try await self.store.claim(message.id))
+        case .claimed: _ = try #require(try await self.store.claim(message.id, peeking: false))
         case .deferred:
             #expect(try await self.store.defer(message.id, epoch: message.epoch, Deferral(pause: .seconds(5))))
         case .deferredByWorker:
@@ -34,7 +34,7 @@ import Testing
             self.time.advance(.seconds(1))
             #expect(try await self.scenario.takeDue().map(\.id) == [message.id])
         case .committed:
-            let peeked = try #require(try await self.store.peek(message.id))
+            let peeked = try #require(try await self.store.claim(message.id, peeking: true))
             var (step, _) = try await self.scenario.step(for: peeked)
             step.sends.removeLast()
             #expect(try await self.scenario.commit(step, of: peeked).isMore)
@@ -56,13 +56,13 @@ import Testing
     @Test(arguments: Later.allCases) func aStaleClaimCommitsNothing(later: Later) async throws {
         try await self.register(["ann", "bob"])
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
-        let stale = try #require(try await self.store.claim(message.id))
+        let stale = try #require(try await self.store.claim(message.id, peeking: false))
         let (step, keys) = try await self.scenario.step(for: stale)
         self.time.advance(.seconds(60))
         try await self.raise(stale.message, later)
         #expect(try await self.scenario.commit(step, of: stale) == .lost)
         #expect(try await !self.store.extend(stale))
-        #expect(try await self.store.abandon(stale, reason: "late") == nil)
+        #expect(try await self.store.commit(.abandon(reason: "late"), of: stale) == .lost)
         let written = later == .committed ? 1 : 0
         #expect(try await self.scenario.status(of: keys).count { $0 == .open } == written)
         #expect(try await self.scenario.job(jobs[1]).state == .queued)
@@ -70,7 +70,7 @@ import Testing
 
     @Test func aDeferralUnderAnOlderEpochChangesNothing() async throws {
         let (message, _) = try await self.scenario.acceptGroup(["ann"])
-        let claim = try #require(try await self.store.claim(message.id))
+        let claim = try #require(try await self.store.claim(message.id, peeking: false))
         #expect(try await !self.store.defer(message.id, epoch: message.epoch, Deferral(pause: .seconds(300))))
         #expect(try await self.store.extend(claim))
         #expect(

@@ -36,7 +36,7 @@ import Testing
     }
 
     private func claim(_ message: OutboxMessage) async throws -> FanOutClaim {
-        try #require(try await self.store.claim(message.id))
+        try #require(try await self.store.claim(message.id, peeking: false))
     }
 
     /// How many devices of APNs are in flight, as far as the window lets tell.
@@ -157,7 +157,7 @@ import Testing
         #expect(written.lost.isEmpty && written.ownMessages.isEmpty && written.isDone)
         #expect(Set(written.deliveries.compactMap { $0?.queue }) == [.deliver(.apns), .deliver(.fcm)])
         #expect(try await self.inFlight() > 0)
-        #expect(try await self.store.claim(message.id) == nil)
+        #expect(try await self.store.claim(message.id, peeking: false) == nil)
         let empty = try await self.scenario.job(jobs[1])
         #expect(empty.state == .completed)
         #expect(empty.isWithoutTargets)
@@ -194,8 +194,8 @@ import Testing
     @Test func theFirstCommitOfAPeekClaimsTheMessage() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
-        let first = try #require(try await self.store.peek(message.id))
-        let second = try #require(try await self.store.peek(message.id))
+        let first = try #require(try await self.store.claim(message.id, peeking: true))
+        let second = try #require(try await self.store.claim(message.id, peeking: true))
         #expect(!first.isClaimed)
         var (step, _) = try await self.scenario.step(for: first)
         step.sends.removeLast()
@@ -212,13 +212,13 @@ import Testing
         let (rest, _) = try await self.scenario.step(for: claimed)
         #expect(try await self.scenario.commit(rest, of: claimed).written.isDone)
         #expect(try await self.scenario.job(jobs[1]).state == .running)
-        #expect(try await self.store.peek(message.id) == nil)
+        #expect(try await self.store.claim(message.id, peeking: true) == nil)
     }
 
     @Test func aClaimVoidsAPeek() async throws {
         try await self.scenario.register(user: "ann", handle: "aa")
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "nobody"])
-        let peek = try #require(try await self.store.peek(message.id))
+        let peek = try #require(try await self.store.claim(message.id, peeking: true))
         let (step, _) = try await self.scenario.step(for: peek)
         let claim = try await self.claim(message)
         #expect(try await self.scenario.commit(step, of: peek) == .lost)
@@ -255,7 +255,9 @@ import Testing
         let (other, theirs) = try await self.scenario.acceptGroup(["bob", "nobody"])
         let claim = try await self.claim(mine)
         var (step, _) = try await self.scenario.step(for: claim)
-        let foreign = try await self.scenario.step(for: try #require(try await self.store.peek(other.id)))
+        let foreign = try await self.scenario.step(
+            for: try #require(try await self.store.claim(other.id, peeking: true))
+        )
         step.sends += foreign.step.sends
         let written = try await self.scenario.commit(step, of: claim).written
         #expect(written.lost == Set(foreign.step.sends.map(\.sequence)))
@@ -287,7 +289,7 @@ import Testing
         guard case .campaign(let work) = campaign.work else { throw Unexpected("\(campaign)") }
         #expect(work.job.id == jobs[0])
         #expect(work.cursors.allSatisfy { $0.after == 0 && !$0.isDone })
-        #expect(try await self.store.claim(message.id) == nil)
+        #expect(try await self.store.claim(message.id, peeking: false) == nil)
     }
 
     // MARK: Deliveries

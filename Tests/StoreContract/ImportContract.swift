@@ -44,12 +44,7 @@ import Testing
 
     private func audience(_ tag: String, pns: PushService = .apns) async throws -> [Int64] {
         try await self.store.audience(
-            of: .tag(PushModel.Tag(tag, .folded)),
-            app: .default,
-            pns: pns,
-            after: 0,
-            through: .max,
-            limit: 1000
+            AudienceQuery(.expression(.tag(PushModel.Tag(tag, .folded))), app: .default, pns: pns, limit: 1000)
         ).rows
     }
 

@@ -75,8 +75,8 @@ import Testing
         let job = try await self.scenario.accept(self.new().again(work: .register(.delete(.random()))))
         let message = try self.scenario.message(of: job.id).id
         #expect(try await self.store.registerJobs(of: message).map(\.id) == [job.id])
-        #expect(try await self.store.claim(message) == nil)
-        #expect(try await self.store.peek(message) == nil)
+        #expect(try await self.store.claim(message, peeking: false) == nil)
+        #expect(try await self.store.claim(message, peeking: true) == nil)
         #expect(try await self.store.finishRegister(job.id, result: .gone) == "w")
         #expect(try await self.store.finishRegister(job.id, result: .done) == nil)
         #expect(try await self.store.registerJobs(of: message).isEmpty)

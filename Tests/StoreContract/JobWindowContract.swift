@@ -145,7 +145,7 @@ import Testing
             try await self.scenario.register(user: "ann", handle: "aa\(number)")
         }
         let message = try #require(try await self.accept(10, .toUser).messages.first)
-        let claim = try #require(try await self.store.claim(message.id))
+        let claim = try #require(try await self.store.claim(message.id, peeking: false))
         let (step, _) = try await self.scenario.step(for: claim)
         let written = try await self.scenario.commit(step, of: claim).written
         #expect(written.isDone)

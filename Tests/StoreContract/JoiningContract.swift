@@ -48,14 +48,14 @@ import Testing
             try await self.scenario.register(user: "ann", handle: "aa\(number)")
         }
         let message = try #require(try await self.accept(1, joining: nil).first)
-        let peeked = try #require(try await self.store.peek(message.id))
+        let peeked = try #require(try await self.store.claim(message.id, peeking: true))
         guard case .campaign(let campaign) = peeked.work else { throw Unexpected("\(peeked)") }
         #expect(try await self.accept(1, joining: message.id) == [])
         var pages = CampaignClaim(scenario: self.scenario, claim: peeked, campaign: campaign)
         let through = try pages.cursor().through
         let devices = SmallSend.maximumDevices + 1
         #expect(try await pages.commit(devices: devices, through: through, isDone: true) == .joined)
-        let claim = try #require(try await self.store.claim(message.id))
+        let claim = try #require(try await self.store.claim(message.id, peeking: false))
         #expect(claim.message.epoch == OutboxMessage.claimStep)
         let (step, _) = try await self.scenario.step(for: claim)
         #expect(step.sends.count == 2)
@@ -63,7 +63,7 @@ import Testing
         #expect(written.isDone && written.ownMessages.count == 2)
         // Each goes on by itself.
         for message in written.ownMessages {
-            let alone = try #require(try await self.store.peek(message.id))
+            let alone = try #require(try await self.store.claim(message.id, peeking: true))
             guard case .campaign(let campaign) = alone.work else { throw Unexpected("\(alone)") }
             var pages = CampaignClaim(scenario: self.scenario, claim: alone, campaign: campaign)
             #expect(try await pages.commit(devices: devices, through: through, isDone: true).isMore)
@@ -76,7 +76,7 @@ import Testing
         try await self.store.markPublished([marked])
         #expect(try await self.accept(1, joining: marked.id).count == 1)
         let claimed = try #require(try await self.accept(1, joining: nil).first)
-        _ = try await self.store.claim(claimed.id)
+        _ = try await self.store.claim(claimed.id, peeking: false)
         #expect(try await self.accept(1, joining: claimed.id).count == 1)
         let full = try #require(try await self.accept(OutboxMessage.maximumMembers, joining: nil).first)
         #expect(try await self.accept(1, joining: full.id).count == 1)

@@ -17,24 +17,16 @@ import Testing
     private func audience(_ text: String, _ users: AppSpec.Users = .folded) async throws -> [Int64] {
         let expression = try TagExpression(parsing: text, users)
         let page = try await self.store.wholeAudience(
-            of: expression,
-            app: .default,
-            pns: .apns,
-            after: 0,
-            through: 1000,
-            memory: nil
+            AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 1000)
         )
-        let found = try await self.store.addresses(of: Array(1...100), in: expression, app: .default, pns: .apns)
+        let found = try await self.store.audience(
+            AudienceQuery(.expression(expression), app: .default, pns: .apns, rows: Array(1...100))
+        ).addresses
         #expect(found.keys.sorted() == page.rows)
         if let tags = expression.alternatives {
             let many = TagExpression.any(tags + (try (0..<100).map { try Tag("nobody:\($0)", users) }))
             let same = try await self.store.wholeAudience(
-                of: many,
-                app: .default,
-                pns: .apns,
-                after: 0,
-                through: 1000,
-                memory: nil
+                AudienceQuery(.expression(many), app: .default, pns: .apns, through: 1000)
             )
             #expect(same.rows == page.rows)
         }
@@ -141,7 +133,7 @@ import Testing
         for text in ["news", "username:Ann", "Username:ann", "username:ANN"] {
             let request = self.scenario.send(to: .tag(try Tag(text, users)))
             let job = try await self.scenario.accept(request)
-            let claim = try #require(try await self.store.peek(self.scenario.message(of: job.id).id))
+            let claim = try #require(try await self.store.claim(self.scenario.message(of: job.id).id, peeking: true))
             let send = try #require(try await self.scenario.sends(of: claim).first)
             guard case .all(let reaches) = send.audience else { throw Unexpected("\(send.audience)") }
             reached.append(reaches.flatMap(\.devices.rows))
@@ -276,10 +268,12 @@ import Testing
             throw Unexpected("\(job)")
         }
         #expect(send.audience.expression == .tag(Tag(user: user)))
-        let group = try #require(try await self.store.claim(self.scenario.message(of: job.id).id))
+        let group = try #require(try await self.store.claim(self.scenario.message(of: job.id).id, peeking: false))
         #expect(try await self.scenario.sends(of: group).map(\.request.audience) == [send.audience])
         let lists = TagExpression.any([Tag(user: user)] + (try (0..<150).map { try Tag("username:u\($0)", .folded) }))
         let campaign = try await self.scenario.accept(self.scenario.send(to: lists))
-        #expect(try await self.store.wholeExpression(of: campaign.sequence) == lists)
+        let all = AudienceQuery(.tags(ofJob: campaign.sequence), app: .default, pns: .apns)
+        let listed = AudienceQuery(.expression(lists), app: .default, pns: .apns)
+        #expect(try await self.store.audience(all).rows == self.store.audience(listed).rows)
     }
 }

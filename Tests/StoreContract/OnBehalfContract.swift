@@ -150,11 +150,7 @@ import Testing
             )
             #expect(found.items.count == count, "\(tag)")
             let audience = try await self.store.count(
-                of: .tag(try Tag(tag, .folded)),
-                app: .default,
-                pns: .apns,
-                after: 0,
-                through: .max
+                AudienceQuery(.expression(.tag(try Tag(tag, .folded))), app: .default, pns: .apns)
             )
             #expect(audience.count == count, "\(tag)")
         }

@@ -25,7 +25,7 @@ import Testing
     private func isGone(_ message: OutboxMessage) async throws -> Bool {
         switch message.queue {
         case .register: try await self.store.registerJobs(of: message.id).isEmpty
-        case .send: try await self.store.peek(message.id) == nil
+        case .send: try await self.store.claim(message.id, peeking: true) == nil
         case .deliver: try await self.store.batches(of: message.id).isEmpty
         }
     }
@@ -164,7 +164,7 @@ import Testing
         }
         #expect(messages.count == 40)
         for (message, jobs) in messages {
-            let claim = try #require(try await self.store.peek(message))
+            let claim = try #require(try await self.store.claim(message, peeking: true))
             #expect(Set(try await self.scenario.sends(of: claim).map(\.id)) == jobs)
         }
     }
@@ -213,7 +213,7 @@ import Testing
     @Test(arguments: End.allCases) func aSendMessageIsDeletedWithItsLastMember(end: End) async throws {
         try await self.register(["ann", "bob"])
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
-        let claim = try #require(try await self.store.claim(message.id))
+        let claim = try #require(try await self.store.claim(message.id, peeking: false))
         var (step, _) = try await self.scenario.step(for: claim)
         step.sends.removeLast()
         let first = try await self.scenario.commit(step, of: claim).written

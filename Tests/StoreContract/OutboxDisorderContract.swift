@@ -17,8 +17,8 @@ import Testing
 
     private func fanOut(_ id: MessageID, _ dice: inout SeededGenerator) async throws {
         // As a send worker does: what was claimed before is claimed.
-        var found = Bool.random(using: &dice) ? try await self.store.peek(id) : nil
-        if found?.isFirst != true { found = try await self.store.claim(id) }
+        var found = Bool.random(using: &dice) ? try await self.store.claim(id, peeking: true) : nil
+        if found?.isFirst != true { found = try await self.store.claim(id, peeking: false) }
         guard let claim = found else { return }
         switch claim.work {
         case .group:

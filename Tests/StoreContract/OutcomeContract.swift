@@ -166,7 +166,7 @@ import Testing
         try await self.scenario.register(user: "u", handle: "aa", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.apns]))
         let message = try self.scenario.message(of: job.id)
-        let peek = try #require(try await self.store.peek(message.id))
+        let peek = try #require(try await self.store.claim(message.id, peeking: true))
         guard case .campaign(let campaign) = peek.work else { throw Unexpected("\(peek)") }
         var first = CampaignClaim(scenario: self.scenario, claim: peek, campaign: campaign)
         var second = first
@@ -277,8 +277,10 @@ import Testing
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), waiter: "api.1")
         let claim = try #require(try await self.scenario.claimCampaign(job))
         #expect(claim.campaign.waiter == "api.1")
-        #expect(try await self.store.abandon(claim.claim, reason: "no credentials") == "api.1")
-        #expect(try await self.store.abandon(claim.claim, reason: "no credentials") == nil)
+        let abandon = FanOutStep.abandon(reason: "no credentials")
+        let ended = FanOutResult.written(FanOutWritten(isDone: true, waiter: "api.1"))
+        #expect(try await self.store.commit(abandon, of: claim.claim) == ended)
+        #expect(try await self.store.commit(abandon, of: claim.claim) == .lost)
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .abandoned)
         #expect(done.reason == "no credentials")

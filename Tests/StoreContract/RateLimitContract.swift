@@ -91,7 +91,7 @@ import Testing
         let users = (0..<30).map { "u\($0)" }
         for user in users { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (message, jobs) = try await self.scenario.acceptGroup(users)
-        let claim = try #require(try await self.store.claim(message.id))
+        let claim = try #require(try await self.store.claim(message.id, peeking: false))
         guard case .group(let sends, let credit)? = claim.work else { throw Unexpected("\(claim)") }
         #expect(credit[.apns]?.devices == 4)
         #expect(sends.map(\.id) == Array(jobs.prefix(5)))

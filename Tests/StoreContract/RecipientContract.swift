@@ -27,7 +27,7 @@ import Testing
 
     /// The devices of a small send as a send worker reads them.
     private func devices(_ job: Job) async throws -> [PushService: DeliverBatch.Devices] {
-        let claim = try #require(try await self.store.claim(self.scenario.message(of: job.id).id))
+        let claim = try #require(try await self.store.claim(self.scenario.message(of: job.id).id, peeking: false))
         let send = try #require(try await self.scenario.sends(of: claim).first { $0.id == job.id })
         guard case .all(let reaches) = send.audience else { throw Unexpected("a large one") }
         return Dictionary(uniqueKeysWithValues: reaches.map { ($0.pns, $0.devices) })
@@ -38,12 +38,8 @@ import Testing
         var pages: [[Int64]] = []
         var after: Int64 = 0
         while after < .max {
-            let page = try await self.store.recipients(
-                of: job.sequence,
-                pns: pns,
-                after: after,
-                through: .max,
-                limit: limit
+            let page = try await self.store.audience(
+                AudienceQuery(.recipients(ofJob: job.sequence), app: .default, pns: pns, after: after, limit: limit)
             )
             if !page.rows.isEmpty { pages.append(page.rows) }
             #expect(page.rows.count == page.handles.count)
@@ -55,14 +51,9 @@ import Testing
 
     private func handles(of rows: [Int64], _ job: Job) async throws -> [Int64: Handle] {
         guard case .send(let send) = job.work else { throw Unexpected("no send") }
-        return try await self.store.addresses(
-            of: rows,
-            in: send,
-            job: job.sequence,
-            app: .default,
-            pns: .apns,
-            memory: nil
-        ).mapValues(\.handle)
+        var query = AudienceQuery(send, job: job.sequence, app: .default, pns: .apns)
+        query.rows = rows
+        return try await self.store.audience(query).addresses.mapValues(\.handle)
     }
 
     private func clean() async throws -> Int {
@@ -97,16 +88,9 @@ import Testing
         #expect(keys.count == 3)
         for key in keys {
             let batch = try #require(try await self.store.batches(of: self.scenario.message(of: key).id).first)
-            let again = try await self.store.wholeAudience(
-                of: batch.request,
-                template: batch.template,
-                job: job.sequence,
-                app: .default,
-                pns: .apns,
-                after: batch.from,
-                through: batch.to,
-                memory: nil
-            )
+            var query = AudienceQuery(batch.request, job: job.sequence, app: .default, pns: .apns)
+            (query.template, query.after, query.through) = (batch.template, batch.from, batch.to)
+            let again = try await self.store.wholeAudience(query)
             let first = key.page * size + 1
             #expect(again.rows == (first...min(first + size - 1, count)).map(Self.row))
             let outcome = BatchOutcome(key: key, accepted: again.rows.count, at: self.time.wall)
@@ -180,7 +164,7 @@ import Testing
         #expect(found.request.audience == .all)
         #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 3, at: self.time.wall)))
         #expect(try await self.scenario.counts(job.id).targets == 3)
-        let count = try await self.store.count(of: .everyone, app: .default, pns: .apns, after: 0, through: .max)
+        let count = try await self.store.count(AudienceQuery(.expression(.everyone), app: .default, pns: .apns))
         #expect(count.count == 3)
         try await self.expectSound()
     }

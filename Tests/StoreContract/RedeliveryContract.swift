@@ -29,7 +29,7 @@ import Testing
         let again = try #require(try await self.store.redelivered(message.id))
         #expect((again.count, again.members) == (2, 2))
         // Counting takes nothing from whoever works on it.
-        let claim = try #require(try await self.store.claim(message.id))
+        let claim = try #require(try await self.store.claim(message.id, peeking: false))
         #expect(try await self.store.redelivered(message.id)?.count == 3)
         #expect(try await self.store.extend(claim))
         #expect(try await self.store.redelivered(MessageID(number: .max)) == nil)
@@ -89,12 +89,12 @@ import Testing
     @Test func aSplitVoidsAClaim() async throws {
         try await self.register(["ann", "bob", "cid"])
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob", "cid"])
-        let claim = try #require(try await self.store.claim(message.id))
+        let claim = try #require(try await self.store.claim(message.id, peeking: false))
         let (step, _) = try await self.scenario.step(for: claim)
         #expect(try await self.store.cancel(jobs[1], app: .default)?.state == .cancelled)
         try await self.store.split(message.id)
         #expect(try await self.scenario.commit(step, of: claim) == .lost)
         #expect(Set(try await self.scenario.takeDueJobs()) == [jobs[0], jobs[2]])
-        #expect(try await self.store.claim(message.id) == nil)
+        #expect(try await self.store.claim(message.id, peeking: false) == nil)
     }
 }

@@ -72,12 +72,14 @@ import Testing
         // Each app has its own.
         #expect(try await self.scenario.upsert(id, user: "bob", handle: "aa", app: AppID("other")) == .done)
         #expect(try await self.registration(id).user?.name == "ann")
-        let handles = try await self.store.addresses(
-            of: [made.row],
-            in: .tag(Tag(user: try UserName("ann", .folded))),
-            app: .default,
-            pns: .apns
-        )
+        let handles = try await self.store.audience(
+            AudienceQuery(
+                .expression(.tag(Tag(user: try UserName("ann", .folded)))),
+                app: .default,
+                pns: .apns,
+                rows: [made.row]
+            )
+        ).addresses
         #expect(handles == [made.row: DeviceAddress(handle: Handle(stored: "aa"))])
     }
 
@@ -267,7 +269,9 @@ import Testing
         #expect(part.rows == expected.filter { $0 > 3 && $0 <= 9 })
         let nobody = try await self.audience(.tag(Tag("none", .folded)), after: 0, through: 40, limit: 10)
         #expect(nobody.rows.isEmpty && nobody.scannedThrough == 40)
-        let found = try await self.store.addresses(of: [1, 2, 3, 40], in: any, app: .default, pns: .apns)
+        let found = try await self.store.audience(
+            AudienceQuery(.expression(any), app: .default, pns: .apns, rows: [1, 2, 3, 40])
+        ).addresses
         #expect(found.mapValues(\.handle) == [1: Handle(stored: "aa0"), 3: Handle(stored: "aa2")])
     }
 
@@ -286,6 +290,8 @@ import Testing
     }
 
     private func audience(_ of: TagExpression, after: Int64, through: Int64, limit: Int) async throws -> AudiencePage {
-        try await self.store.audience(of: of, app: .default, pns: .apns, after: after, through: through, limit: limit)
+        try await self.store.audience(
+            AudienceQuery(.expression(of), app: .default, pns: .apns, after: after, through: through, limit: limit)
+        )
     }
 }

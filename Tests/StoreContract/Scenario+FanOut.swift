@@ -8,7 +8,7 @@ extension Scenario {
     ///
     /// - Returns: nil when nothing of it is to be fanned out.
     package func claimCampaign(_ job: Job) async throws -> CampaignClaim? {
-        guard let claim = try await self.store.claim(self.message(of: job.id).id) else { return nil }
+        guard let claim = try await self.store.claim(self.message(of: job.id).id, peeking: false) else { return nil }
         guard case .campaign(let campaign) = claim.work else { throw Unexpected("it is a group: \(claim)") }
         return CampaignClaim(scenario: self, claim: claim, campaign: campaign)
     }
@@ -19,16 +19,9 @@ extension Scenario {
         var keys: [BatchKey] = []
         for pns in claim.campaign.cursors.map(\.pns) {
             while let cursor = claim.campaign.cursors.first(where: { $0.pns == pns && !$0.isDone }) {
-                let page = try await self.store.audience(
-                    of: claim.campaign.request,
-                    job: job.sequence,
-                    app: job.app,
-                    pns: pns,
-                    after: cursor.after,
-                    through: cursor.through,
-                    limit: size,
-                    memory: nil
-                )
+                var query = AudienceQuery(claim.campaign.request, job: job.sequence, app: job.app, pns: pns)
+                (query.after, query.through, query.limit) = (cursor.after, cursor.through, size)
+                let page = try await self.store.audience(query)
                 let end = page.scannedThrough
                 let result = try await claim.commit(
                     pns,
@@ -116,7 +109,9 @@ extension Scenario {
     ///
     /// - Returns: Its batches, and the messages that they travel in.
     package func fanOut(group message: OutboxMessage) async throws -> (keys: [BatchKey], deliveries: [OutboxMessage]) {
-        guard let claim = try await self.store.claim(message.id) else { throw Unexpected("not claimed") }
+        guard let claim = try await self.store.claim(message.id, peeking: false) else {
+            throw Unexpected("not claimed")
+        }
         let (step, keys) = try await self.step(for: claim)
         let result = try await self.commit(step, of: claim, keys: keys)
         guard case .written(let written) = result, written.isDone else { throw Unexpected("\(result)") }

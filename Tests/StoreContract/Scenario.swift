@@ -266,7 +266,7 @@ package struct Scenario: Sendable {
         switch message.queue {
         case .register: return try await self.store.registerJobs(of: message.id).map(\.id)
         case .send:
-            guard let claim = try await self.store.peek(message.id) else { return [] }
+            guard let claim = try await self.store.claim(message.id, peeking: true) else { return [] }
             if case .campaign(let campaign) = claim.work { return [campaign.job.id] }
             return try await self.sends(of: claim).map(\.id)
         case .deliver: return []

@@ -46,7 +46,7 @@ import Testing
         private static func fanOutTogether(_ jobs: [NewJob], _ keys: [BatchKey], _ scenario: Scenario) async throws {
             let store = scenario.store
             guard let message = try await store.accept(jobs).messages.first,
-                let claim = try await store.claim(message.id)
+                let claim = try await store.claim(message.id, peeking: false)
             else { throw Unexpected("not claimed") }
             let sends = try await scenario.sends(of: claim)
             let fannedOut = sends.enumerated().map { index, send in

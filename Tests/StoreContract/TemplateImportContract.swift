@@ -39,14 +39,13 @@ import Testing
 
     private func count(_ tag: String, _ kind: RegistrationKind) async throws -> Int {
         try await self.store.audience(
-            of: .tag(PushModel.Tag(tag, .folded)),
-            kind: kind,
-            app: .default,
-            pns: .apns,
-            after: 0,
-            through: .max,
-            limit: 1000,
-            memory: nil
+            AudienceQuery(
+                .expression(.tag(PushModel.Tag(tag, .folded))),
+                app: .default,
+                pns: .apns,
+                kind: kind,
+                limit: 1000
+            )
         ).rows.count
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 import SeededRandom
 import Store
@@ -151,12 +150,11 @@ import Testing
             var after = from
             while after < through {
                 let start = after
-                let page = try await store.pool.read { database in
+                let page = try await store.read { database in
                     var reader = try AudienceReader(
                         database: database,
                         terms: Self.terms(expression, database),
-                        slot: PushService.apns.number,
-                        through: through,
+                        query: AudienceQuery(.expression(expression), app: .default, pns: .apns, through: through),
                         limits: limits
                     )
                     return try reader.page(after: start, through: through, limit: limit)
@@ -172,11 +170,7 @@ import Testing
             after = from
             while after < through {
                 let slice = try await store.count(
-                    of: expression,
-                    app: .default,
-                    pns: .apns,
-                    after: after,
-                    through: through
+                    AudienceQuery(.expression(expression), app: .default, pns: .apns, after: after, through: through)
                 )
                 try #require(slice.scannedThrough > after)
                 counted += slice.count
@@ -185,7 +179,9 @@ import Testing
             #expect(counted == meant.count, "\(expression)")
 
             let asked = (0..<40).map { _ in Int64.random(in: 1...(last + 5), using: &random) }
-            let found = try await store.addresses(of: asked, in: expression, app: .default, pns: .apns)
+            let found = try await store.audience(
+                AudienceQuery(.expression(expression), app: .default, pns: .apns, rows: asked)
+            ).addresses
             let isMeant = known.filter { asked.contains($0.row) && tree.holds(for: $0.tags) }
             #expect(found.keys.sorted() == isMeant.map(\.row), "\(expression)")
         }
@@ -196,34 +192,34 @@ import Testing
         let everybody = try TagExpression(parsing: "!a", .folded)
         let app = try AppID("new")
         let page = try await store.store
-            .audience(of: everybody, app: app, pns: .apns, after: 0, through: 50, limit: 5)
+            .audience(AudienceQuery(.expression(everybody), app: app, pns: .apns, through: 50, limit: 5))
         #expect(page.rows.isEmpty && page.scannedThrough == 50)
-        #expect(try await store.store.count(of: everybody, app: app, pns: .apns, after: 0, through: .max).count == 0)
-        #expect(try await store.store.addresses(of: [1], in: everybody, app: app, pns: .apns).isEmpty)
+        #expect(try await store.store.count(AudienceQuery(.expression(everybody), app: app, pns: .apns)).count == 0)
+        #expect(
+            try await store.store.audience(AudienceQuery(.expression(everybody), app: app, pns: .apns, rows: [1]))
+                .addresses.isEmpty
+        )
     }
 
     // MARK: Cost
 
     /// Rows far apart, as a store has them after years: `all` on each, `even` and `odd` in turn, `rare` on 10.
     private static func spread(_ store: SQLiteStore, rows: Int, step: Int) async throws {
-        try await store.pool.writeWithoutTransaction { database in
-            try database.inTransaction {
-                let app = try database.ensureNumber(of: .default)
-                try database.execute(
-                    sql: """
-                        INSERT INTO tag_name(number, app, name) VALUES (1, \(app), 'all'), (2, \(app), 'even'), (3, \(app), 'odd'),
-                            (4, \(app), 'rare');
-                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
-                        INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
-                            SELECT i * \(step), \(app), 'r' || i, 1, 'h' || i, 1, 1, 1 FROM n;
-                        INSERT INTO tagged SELECT 1, 1, row FROM registration;
-                        INSERT INTO tagged SELECT 2 + (row / \(step)) % 2, 1, row FROM registration;
-                        INSERT INTO tagged SELECT 4, 1, row FROM registration
-                            WHERE (row / \(step)) % (\(rows) / 10) = 7;
-                        """
-                )
-                return .commit
-            }
+        try await store.write { context in
+            let app = try context.database.ensureNumber(of: .default)
+            try context.database.execute(
+                sql: """
+                    INSERT INTO tag_name(number, app, name) VALUES (1, \(app), 'all'), (2, \(app), 'even'), (3, \(app), 'odd'),
+                        (4, \(app), 'rare');
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+                    INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
+                        SELECT i * \(step), \(app), 'r' || i, 1, 'h' || i, 1, 1, 1 FROM n;
+                    INSERT INTO tagged SELECT 1, 1, row FROM registration;
+                    INSERT INTO tagged SELECT 2 + (row / \(step)) % 2, 1, row FROM registration;
+                    INSERT INTO tagged SELECT 4, 1, row FROM registration
+                        WHERE (row / \(step)) % (\(rows) / 10) = 7;
+                    """
+            )
         }
     }
 
@@ -231,12 +227,11 @@ import Testing
         cost: Int, page: AudiencePage
     ) {
         let expression = try TagExpression(parsing: text, .folded)
-        return try await store.pool.read { database in
+        return try await store.read { database in
             var reader = try AudienceReader(
                 database: database,
                 terms: Self.terms(expression, database),
-                slot: PushService.apns.number,
-                through: .max,
+                query: AudienceQuery(.expression(expression), app: .default, pns: .apns, through: .max),
                 limits: AudienceReadLimits()
             )
             let page = try reader.page(after: 0, through: .max, limit: limit)
@@ -269,12 +264,11 @@ import Testing
         var pages = 0
         while after < 120_000 {
             let start = after
-            let (page, cost) = try await keep.store.pool.read { database in
+            let (page, cost) = try await keep.store.read { database in
                 var reader = try AudienceReader(
                     database: database,
                     terms: Self.terms(expression, database),
-                    slot: PushService.apns.number,
-                    through: 120_000,
+                    query: AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 120_000),
                     limits: slow
                 )
                 return (try reader.page(after: start, through: 120_000, limit: 1000), reader.cost)
@@ -293,21 +287,18 @@ import Testing
     @Test func aDearExpressionIsReadInSmallSteps() async throws {
         let keep = try TemporaryStore()
         let (rows, tags) = (3000, 60)
-        try await keep.store.pool.writeWithoutTransaction { database in
-            try database.inTransaction {
-                let app = try database.ensureNumber(of: .default)
-                try database.execute(
-                    sql: """
-                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
-                        INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
-                            SELECT i, \(app), 'r' || i, 1, 'h' || i, 1, 1, 1 FROM n;
-                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(tags))
-                        INSERT INTO tag_name(number, app, name) SELECT i, \(app), 't' || i FROM n;
-                        INSERT INTO tagged SELECT number, 1, row FROM tag_name, registration;
-                        """
-                )
-                return .commit
-            }
+        try await keep.store.write { context in
+            let app = try context.database.ensureNumber(of: .default)
+            try context.database.execute(
+                sql: """
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+                    INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
+                        SELECT i, \(app), 'r' || i, 1, 'h' || i, 1, 1, 1 FROM n;
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(tags))
+                    INSERT INTO tag_name(number, app, name) SELECT i, \(app), 't' || i FROM n;
+                    INSERT INTO tagged SELECT number, 1, row FROM tag_name, registration;
+                    """
+            )
         }
         // Three times each: a tag that stands there more often is read once a window.
         let operands = (0..<180).map { "(t\($0 % tags + 1) || none)" }
@@ -316,12 +307,11 @@ import Testing
         var (after, found, steps) = (Int64(0), 0, 0)
         while after < rows {
             let start = after
-            let (slice, cost) = try await keep.store.pool.read { database in
+            let (slice, cost) = try await keep.store.read { database in
                 var reader = try AudienceReader(
                     database: database,
                     terms: Self.terms(expression, database),
-                    slot: PushService.apns.number,
-                    through: .max,
+                    query: AudienceQuery(.expression(expression), app: .default, pns: .apns, through: .max),
                     limits: limits
                 )
                 return (try reader.count(after: start, through: .max), reader.cost)
@@ -374,11 +364,7 @@ import Testing
         var after: Int64 = 0
         while after < .max {
             let slice = try await keep.store.count(
-                of: expression,
-                app: .default,
-                pns: .apns,
-                after: after,
-                through: .max
+                AudienceQuery(.expression(expression), app: .default, pns: .apns, after: after)
             )
             found += slice.count
             try #require(slice.scannedThrough > after)

@@ -38,15 +38,19 @@ enum Everything {
         )
         _ = try await store.job(job.id, app: .default)
         _ = try await scenario.takeDueBatches(limit: 5)
-        _ = try await store.addresses(of: [1], in: .tag(Tag("t", .folded)), app: .default, pns: .apns)
+        _ = try await store.audience(
+            AudienceQuery(.expression(.tag(Tag("t", .folded))), app: .default, pns: .apns, rows: [1])
+        ).addresses
         _ = try await store.credentialUses(app: .default)
         let expression = try TagExpression(parsing: "t && username:bob || !t", .folded)
-        _ = try await store.audience(of: expression, app: .default, pns: .apns, after: 0, through: 9, limit: 9)
-        _ = try await store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max)
+        _ = try await store.audience(
+            AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 9, limit: 9)
+        )
+        _ = try await store.count(AudienceQuery(.expression(expression), app: .default, pns: .apns))
         let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)", .folded) } + [Tag("t", .folded)])
         _ = try await scenario.fanOut(scenario.accept(scenario.send(to: many)))
-        _ = try await store.count(of: many, app: .default, pns: .apns, after: 0, through: .max)
-        _ = try await store.addresses(of: [1], in: many, app: .default, pns: .apns)
+        _ = try await store.count(AudienceQuery(.expression(many), app: .default, pns: .apns))
+        _ = try await store.audience(AudienceQuery(.expression(many), app: .default, pns: .apns, rows: [1])).addresses
         _ = try await scenario.prune(limit: 5)
         for state in Job.State.allCases {
             _ = try await store.jobs(
@@ -211,8 +215,8 @@ enum Everything {
         #expect(try await store.defer(messages[1].id, epoch: nil, Deferral(blockedOn: [.apns])))
         _ = try await scenario.takeDue()
         try await store.split(messages[1].id)
-        let peek = try #require(try await store.peek(messages[0].id))
-        #expect(try await store.extend(try #require(try await store.claim(messages[0].id))))
+        let peek = try #require(try await store.claim(messages[0].id, peeking: true))
+        #expect(try await store.extend(try #require(try await store.claim(messages[0].id, peeking: false))))
         #expect(!peek.isClaimed)
         let (keys, deliveries) = try await scenario.fanOut(group: messages[0])
         let delivery = try #require(deliveries.first)
@@ -230,7 +234,7 @@ enum Everything {
     private static func abandon(_ scenario: Scenario) async throws {
         let job = try await scenario.accept(scenario.campaign(to: "t"))
         let claim = try #require(try await scenario.claimCampaign(job))
-        _ = try await scenario.store.abandon(claim.claim, reason: "")
+        _ = try await scenario.store.commit(.abandon(reason: ""), of: claim.claim)
         let later = NewJob(
             app: .default,
             work: .send(try scenario.campaign(to: "t")),

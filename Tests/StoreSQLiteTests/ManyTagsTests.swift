@@ -117,14 +117,15 @@ import Testing
                 var after = from
                 while after < through {
                     let page = try await store.audience(
-                        of: expression,
-                        kind: .native,
-                        app: .default,
-                        pns: pns,
-                        after: after,
-                        through: through,
-                        limit: limit,
-                        memory: memory
+                        AudienceQuery(
+                            .expression(expression),
+                            app: .default,
+                            pns: pns,
+                            after: after,
+                            through: through,
+                            limit: limit,
+                            memory: memory
+                        )
                     )
                     try #require(page.rows.count <= limit && page.scannedThrough > after)
                     rows += page.rows
@@ -136,23 +137,14 @@ import Testing
                 #expect(handles == meant.map(\.handle))
 
                 let counted = try await store.count(
-                    of: expression,
-                    app: .default,
-                    pns: pns,
-                    after: from,
-                    through: through
+                    AudienceQuery(.expression(expression), app: .default, pns: pns, after: from, through: through)
                 )
                 #expect(counted.count == meant.count)
 
                 let asked = (0..<40).map { _ in Int64.random(in: 1...(last + 5), using: &random) }
-                let found = try await store.addresses(
-                    of: asked,
-                    in: expression,
-                    kind: .native,
-                    app: .default,
-                    pns: pns,
-                    memory: memory
-                )
+                let found = try await store.audience(
+                    AudienceQuery(.expression(expression), app: .default, pns: pns, rows: asked, memory: memory)
+                ).addresses
                 let isMeant = known.filter {
                     asked.contains($0.row) && $0.pns == pns && wanted.contains($0.user)
                 }
@@ -185,7 +177,7 @@ import Testing
         while found.count < 1000 {
             while !search.isDone {
                 let step = search
-                search = try await keep.store.pool.read { database in
+                search = try await keep.store.read { database in
                     var search = step
                     try search.go(on: database, maximumCost: 100)
                     return search
@@ -217,14 +209,15 @@ import Testing
         let memory = AudienceMemory()
         func page(after: Int64) async throws -> AudiencePage {
             try await keep.store.audience(
-                of: expression,
-                kind: .native,
-                app: .default,
-                pns: .apns,
-                after: after,
-                through: 100,
-                limit: 2,
-                memory: memory
+                AudienceQuery(
+                    .expression(expression),
+                    app: .default,
+                    pns: .apns,
+                    after: after,
+                    through: 100,
+                    limit: 2,
+                    memory: memory
+                )
             )
         }
         #expect(try await page(after: 0).rows == [1, 2])
@@ -241,19 +234,14 @@ import Testing
             after = next.scannedThrough
         }
         #expect(rest == [5, 6])
-        let found = try await keep.store.addresses(
-            of: Array(1...6),
-            in: expression,
-            kind: .native,
-            app: .default,
-            pns: .apns,
-            memory: memory
-        )
+        let found = try await keep.store.audience(
+            AudienceQuery(.expression(expression), app: .default, pns: .apns, rows: Array(1...6), memory: memory)
+        ).addresses
         #expect(found.keys.sorted() == [1, 2, 5, 6])
         // A look without that memory, as another job's send worker has it, sees who has joined.
         #expect(try await scenario.upsert(ids[3], user: "u50", handle: "h3") == .done)
         #expect(
-            try await keep.store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max).count == 5
+            try await keep.store.count(AudienceQuery(.expression(expression), app: .default, pns: .apns)).count == 5
         )
     }
 
@@ -278,7 +266,10 @@ import Testing
         let claim = try #require(try await scenario.claimCampaign(accepted))
         // While it waits for its turn nobody keeps them all.
         #expect(claim.campaign.request.truncatedTags == 19_900)
-        #expect(try await keep.store.wholeExpression(of: accepted.sequence) == everybody)
+        let all = AudienceQuery(.expression(everybody), app: .default, pns: .apns)
+        var whole = AudienceQuery(claim.campaign.request, job: accepted.sequence, app: .default, pns: .apns)
+        #expect(try await keep.store.audience(whole).rows == [1])
+        #expect(try await keep.store.audience(all).rows == [1])
         // Fanned out to the very last of them, retried with it and published again.
         let key = try #require(try await scenario.fanOut(accepted).first)
         let message = try scenario.message(of: key)
@@ -288,14 +279,8 @@ import Testing
         #expect(try await scenario.record(BatchOutcome(key: key, retries: [retry], at: keep.time.wall)))
         let second = try #require(try await scenario.takeDueBatches().first)
         #expect(second.key.attempt == 1 && second.retries.map(\.row) == [1])
-        let devices = try await keep.store.addresses(
-            of: [1],
-            in: second.request,
-            job: accepted.sequence,
-            app: .default,
-            pns: .apns,
-            memory: AudienceMemory()
-        )
-        #expect(devices.keys.sorted() == [1])
+        whole.rows = [1]
+        whole.memory = AudienceMemory()
+        #expect(try await keep.store.audience(whole).rows == [1])
     }
 }

@@ -151,9 +151,9 @@ import Testing
 /// A store as SQL.
 enum StoreText {
     /// Of tables, indexes and views; triggers are tests' own.
-    static func schema(of database: Database) throws -> Set<String> { Set(try Self.statements(of: database)) }
+    static func schema(of database: GRDB.Database) throws -> Set<String> { Set(try Self.statements(of: database)) }
 
-    private static func statements(of database: Database) throws -> [String] {
+    private static func statements(of database: GRDB.Database) throws -> [String] {
         try String.fetchAll(
             database,
             sql: """
@@ -163,7 +163,7 @@ enum StoreText {
         )
     }
 
-    static func tables(of database: Database) throws -> [String] {
+    static func tables(of database: GRDB.Database) throws -> [String] {
         try String.fetchAll(
             database,
             sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
@@ -171,7 +171,7 @@ enum StoreText {
     }
 
     /// The statements that insert a table's rows.
-    static func rows(of table: String, in database: Database) throws -> [String] {
+    static func rows(of table: String, in database: GRDB.Database) throws -> [String] {
         let columns = try String.fetchAll(database, sql: "SELECT name FROM pragma_table_info(?)", arguments: [table])
         let values = columns.map { "quote(\"\($0)\")" }.joined(separator: " || ', ' || ")
         return try String.fetchAll(database, sql: "SELECT \(values) FROM \(table)").map {
@@ -179,7 +179,7 @@ enum StoreText {
         }
     }
 
-    static func text(of database: Database) throws -> String {
+    static func text(of database: GRDB.Database) throws -> String {
         let statements = try Self.statements(of: database)
         let rows = try Self.tables(of: database).flatMap { try Self.rows(of: $0, in: database) }
         let numbers = try Self.rows(of: "sqlite_sequence", in: database)

@@ -35,7 +35,7 @@ struct TakingTests {
     @Test func aMessageRenewedMeanwhileIsNotTaken() async throws {
         let keep = try TemporaryStore()
         let (message, _) = try await keep.scenario.acceptGroup(["ann"])
-        let claim = try #require(try await keep.store.claim(message.id))
+        let claim = try #require(try await keep.store.claim(message.id, peeking: false))
         keep.time.advance(WorkQueue.send.lease)
         let due = try await self.due(keep)
         #expect(due.map(\.message.id) == [message.id])

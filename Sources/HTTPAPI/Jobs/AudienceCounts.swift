@@ -42,24 +42,17 @@ struct AudienceCounts: Sendable {
         let memory = AudienceMemory()
         for pns in services {
             var count = 0
-            var after: Int64 = 0
-            while after < .max {
+            var query = AudienceQuery(.expression(audience), app: caller.app, pns: pns, memory: memory)
+            while query.after < .max {
                 // Who has gone needs no answer.
                 try Task.checkCancellation()
                 guard ContinuousClock.now < end else {
                     answer.isComplete = false
                     break
                 }
-                let slice = try await self.store.count(
-                    of: audience,
-                    app: caller.app,
-                    pns: pns,
-                    after: after,
-                    through: .max,
-                    memory: memory
-                )
+                let slice = try await self.store.count(query)
                 count += slice.count
-                after = slice.scannedThrough
+                query.after = slice.scannedThrough
             }
             answer.counts.append((pns, count))
         }

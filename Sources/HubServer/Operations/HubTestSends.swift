@@ -268,7 +268,8 @@ private struct TestAudience {
         var found: [[Registration]] = []
         let memory = AudienceMemory()
         for pns in services {
-            found.append(try await self.first(most, of: audience, kind, pns, memory, until: end))
+            let query = AudienceQuery(.expression(audience), app: self.app, pns: pns, kind: kind, memory: memory)
+            found.append(try await self.first(most, of: query, until: end))
         }
         let turns = (0..<most).flatMap { turn in found.compactMap { $0.indices.contains(turn) ? $0[turn] : nil } }
         return Array(turns.prefix(most))
@@ -276,35 +277,30 @@ private struct TestAudience {
 
     private func first(
         _ most: Int,
-        of audience: TagExpression,
-        _ kind: RegistrationKind,
-        _ pns: PushService,
-        _ memory: AudienceMemory,
+        of audience: AudienceQuery,
         until end: ContinuousClock.Instant
     ) async throws -> [Registration] {
         var (rows, handles) = (Set<Int64>(), Set<Handle>())
-        var after: Int64 = 0
+        var audience = audience
         // A page of a sparse audience may be empty.
-        while after < .max, rows.count < most, ContinuousClock.now < end {
-            let page = try await self.store.audience(
-                of: audience,
-                kind: kind,
-                app: self.app,
-                pns: pns,
-                after: after,
-                through: .max,
-                limit: most - rows.count,
-                memory: memory
-            )
+        while audience.after < .max, rows.count < most, ContinuousClock.now < end {
+            audience.limit = most - rows.count
+            let page = try await self.store.audience(audience)
             for (index, row) in page.rows.enumerated() {
                 rows.insert(row)
                 handles.insert(page.handles.handle(at: index))
             }
-            after = page.scannedThrough
+            audience.after = page.scannedThrough
         }
         guard !rows.isEmpty else { return [] }
-        var query = RegistrationQuery(app: self.app, pns: pns, handles: Array(handles), state: .live, limit: 1000)
-        query.kinds = [kind]
+        var query = RegistrationQuery(
+            app: self.app,
+            pns: audience.pns,
+            handles: Array(handles),
+            state: .live,
+            limit: 1000
+        )
+        query.kinds = [audience.kind]
         return try await self.store.registrations(query).items.filter { rows.contains($0.row) }
     }
 }

@@ -135,8 +135,8 @@ extension SendWorker {
     /// Several sends are split instead, because one of them may be the cause (rule 5).
     func giveUp(_ claim: FanOutClaim, reason: String, retry: StoreRetry) async throws {
         retry.logger.warning("A message cannot be fanned out", metadata: ["reason": "\(reason)"])
-        let waiter = try await retry.run { try await self.store.abandon(claim, reason: reason) }
-        if let only = claim.only { return await EventSender(broker: self.broker).notify(waiter, of: only) }
+        let result = try await retry.run { try await self.store.commit(.abandon(reason: reason), of: claim) }
+        if let only = claim.only { return await EventSender(broker: self.broker).notify(result.waiter, of: only) }
         try await Redeliveries(store: self.store, retry: retry).split(claim.message.id)
     }
 
@@ -153,6 +153,14 @@ extension SendWorker {
             metadata: ["error": "\(error)"]
         )
         try await Redeliveries(store: self.store, retry: retry).split(message)
+    }
+}
+
+extension FanOutResult {
+    /// Of a send that is abandoned: see ``FanOutWritten/waiter``.
+    fileprivate var waiter: String? {
+        guard case .written(let written) = self else { return nil }
+        return written.waiter
     }
 }
 

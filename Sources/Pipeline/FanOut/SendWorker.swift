@@ -214,11 +214,13 @@ package struct SendWorker: Service {
     /// Peeks at a message never claimed before, if requested, and claims any other.
     private func claim(_ id: MessageID, mayPeek: Bool, retry: StoreRetry) async throws -> FanOutClaim? {
         if mayPeek {
-            guard let peeked = try await retry.run({ try await self.store.peek(id) }) else { return nil }
+            guard let peeked = try await retry.run({ try await self.store.claim(id, peeking: true) }) else {
+                return nil
+            }
             // Whoever was at it before may have died of it: from then on claims are counted.
             if peeked.isFirst { return peeked }
         }
-        guard var claim = try await retry.run({ try await self.store.claim(id) }) else { return nil }
+        guard var claim = try await retry.run({ try await self.store.claim(id, peeking: false) }) else { return nil }
         if claim.work == nil {
             let read = claim
             claim.work = try await retry.run { try await self.store.work(of: read) }

@@ -7,8 +7,10 @@ package struct AudiencePage: Sendable {
     package var handles: HandleList
     /// In the order of ``rows``.
     package var credentials = DeviceCredentials()
-    /// The numbers of their templates, in the order of ``rows``; empty = they are for native notifications.
+    /// The numbers of their templates, in the order of ``rows``; empty = they are for native notifications, or were asked for by row.
     package var templates: [Int64] = []
+    /// The templates by their numbers; one that was removed meanwhile is missing, and so are those that a query was for.
+    package var contents: [Int64: DeviceTemplate.Content] = [:]
     /// All of the audience up to this row is in the page, or was in one before: the next page begins after it.
     ///
     /// It is `through` itself when nothing is left.
@@ -30,7 +32,29 @@ package struct AudiencePage: Sendable {
         )
         first.credentials = self.credentials[0..<count]
         first.templates = Array(self.templates.prefix(count))
+        first.contents = self.contents
         return first
+    }
+
+    /// Its first devices, so many that they have so many templates at most.
+    package func prefix(templates most: Int) -> AudiencePage {
+        var templates: Set<Int64> = []
+        for (index, template) in self.templates.enumerated() where templates.insert(template).inserted {
+            if templates.count > most { return self.prefix(index) }
+        }
+        return self
+    }
+
+    /// Adds the piece of the audience that is behind it.
+    package mutating func append(_ next: AudiencePage) {
+        for index in next.rows.indices {
+            self.credentials.append(next.credentials[index], at: self.rows.count)
+            self.rows.append(next.rows[index])
+            self.handles.append(next.handles[index])
+        }
+        self.templates += next.templates
+        self.contents.merge(next.contents) { $1 }
+        self.scannedThrough = next.scannedThrough
     }
 
     /// Its devices with a template.

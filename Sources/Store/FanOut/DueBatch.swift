@@ -13,6 +13,8 @@ package struct DueBatch: Sendable {
     package let retries: [RetryDevice]
     /// The number of the template that it is for; nil = of none.
     package let template: Int64?
+    /// That template; nil where it was removed, too.
+    package let content: DeviceTemplate.Content?
 
     package init(
         key: BatchKey,
@@ -21,7 +23,8 @@ package struct DueBatch: Sendable {
         from: Int64,
         to: Int64,
         retries: [RetryDevice],
-        template: Int64? = nil
+        template: Int64? = nil,
+        content: DeviceTemplate.Content? = nil
     ) {
         self.key = key
         self.job = job
@@ -30,5 +33,6 @@ package struct DueBatch: Sendable {
         self.to = to
         self.retries = retries
         self.template = template
+        self.content = content
     }
 }

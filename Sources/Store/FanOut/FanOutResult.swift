@@ -22,16 +22,20 @@ package struct FanOutWritten: Sendable, Equatable {
     package var lost: Set<Int64>
     /// Whether the message is done with.
     package var isDone: Bool
+    /// Of a send that is abandoned: the routing key of the process that waits, if one does and this step has ended the job.
+    package var waiter: String?
 
     package init(
         deliveries: [OutboxMessage?] = [],
         ownMessages: [OutboxMessage] = [],
         lost: Set<Int64> = [],
-        isDone: Bool = false
+        isDone: Bool = false,
+        waiter: String? = nil
     ) {
         self.deliveries = deliveries
         self.ownMessages = ownMessages
         self.lost = lost
         self.isDone = isDone
+        self.waiter = waiter
     }
 }

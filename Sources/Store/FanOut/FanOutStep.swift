@@ -4,4 +4,6 @@ package enum FanOutStep: Sendable {
     case group(GroupStep)
     /// The next pages of a campaign at one service.
     case pages(PageStep)
+    /// The only send of the message is given up, as the hub took nothing of it; where it has batches, those are brought to their end.
+    case abandon(reason: String)
 }

@@ -2,20 +2,15 @@ package import PushModel
 
 /// Fan-out: from the sends of a message to batches (rules 2, 4 and 12).
 package protocol FanOutStore: AudienceStore {
-    /// Reads a send message with its first work without claiming it: the first ``commit(_:of:)`` claims it, unless
-    /// another has since.
+    /// Takes a send message over, with its first work: raises its epoch, so that earlier claims are void, and starts its lease.
     ///
-    /// So a message fanned out in one step costs one commit. Until then the store does not show that it is in progress.
-    ///
-    /// Only a claim with ``FanOutClaim/isFirst`` may be committed: beside an earlier claim, what was read may be old.
-    ///
-    /// - Returns: nil without work for a fan-out.
-    func peek(_ message: MessageID) async throws -> FanOutClaim?
-
-    /// Takes a send message over: raises its epoch, so that earlier claims are void, and starts its lease.
+    /// Who only peeks reads it without claiming it: the first ``commit(_:of:)`` claims it, unless another has since. So a message
+    /// fanned out in one step costs one commit. Until then the store does not show that it is in progress. Only a claim with
+    /// ``FanOutClaim/isFirst`` may be committed then: beside an earlier claim, what was read may be old.
     ///
     /// - Returns: nil when nothing of it is to be fanned out.
-    func claim(_ message: MessageID) async throws -> FanOutClaim?
+    /// - Throws: ``StoreError``.
+    func claim(_ message: MessageID, peeking: Bool) async throws -> FanOutClaim?
 
     /// Extends a claim's lease.
     ///
@@ -29,7 +24,7 @@ package protocol FanOutStore: AudienceStore {
     func work(of claim: FanOutClaim) async throws -> FanOutWork?
 
     /// Commits a step in one transaction: writes batches with their delivery messages, moves the cursors and updates
-    /// jobs, if the claim is the latest, and only for jobs that are still members of its message.
+    /// jobs, or ends the only send, if the claim is the latest, and only for jobs that are still members of its message.
     ///
     /// For a peeked message this is the claim.
     ///
@@ -40,14 +35,9 @@ package protocol FanOutStore: AudienceStore {
     /// - Throws: ``StoreError``.
     func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult
 
-    /// Ends the one send of a message of which the hub took nothing.
-    ///
-    /// - Returns: The routing key of the process that waits, if one does and this call ended the job.
-    func abandon(_ claim: FanOutClaim, reason: String) async throws -> String?
-
     /// The credit for publishing to a service, for an app and priority (rule 12).
     func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit
 
-    /// The open batches of a delivery message, for publishing it again.
+    /// The open batches of a delivery message with their templates, for publishing it again.
     func batches(of message: MessageID) async throws -> [DueBatch]
 }

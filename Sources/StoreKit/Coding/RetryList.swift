@@ -1,4 +1,3 @@
-package import Foundation
 import PushModel
 package import Store
 
@@ -14,7 +13,7 @@ package enum RetryList {
     }
 
     /// The devices as the table keeps them.
-    package static func encode(_ devices: [RetryDevice]) -> Data {
+    package static func encode(_ devices: [RetryDevice]) -> [UInt8] {
         let least = self.leastWait(devices).milliseconds
         var bytes: [UInt8] = []
         bytes.reserveCapacity(devices.count * self.width)
@@ -24,12 +23,11 @@ package enum RetryList {
             self.append(UInt16(clamping: device.tries), to: &bytes)
             self.append(wait, to: &bytes)
         }
-        return Data(bytes)
+        return bytes
     }
 
     /// Decodes the output of ``encode(_:)``.
-    package static func decode(_ data: Data) throws(StoreError) -> [RetryDevice] {
-        let bytes = [UInt8](data)
+    package static func decode(_ bytes: [UInt8]) throws(StoreError) -> [RetryDevice] {
         guard bytes.count.isMultiple(of: self.width) else { throw StoreError(.corrupt, "a list of devices is cut off") }
         return stride(from: 0, to: bytes.count, by: self.width).map { start in
             RetryDevice(

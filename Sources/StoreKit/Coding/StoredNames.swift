@@ -1,13 +1,12 @@
-package import Foundation
 package import PushModel
 package import Store
 
 extension JobID {
     /// As the tables hold it.
-    package var blob: Data { Data(self.bytes) }
+    package var blob: [UInt8] { Array(self.bytes) }
 
     /// Reads the column's value.
-    package init(blob: Data) throws(StoreError) {
+    package init(blob: [UInt8]) throws(StoreError) {
         guard let id = JobID(bytes: blob) else { throw StoreError(.corrupt, "a row's job id is not 16 bytes") }
         self = id
     }

@@ -2,5 +2,7 @@ import Store
 import StoreSQL
 
 /// Of these the statements are every driver's.
-extension SQLiteStore: AccountStore, AdministrationStore, AppStore, HubCallStore, HubRuleStore, PauseStore, SessionStore
+extension SQLiteStore: AccountStore, AdministrationStore, AppStore, HubCallStore, HubRuleStore, PauseStore,
+    SessionStore,
+    SuspectStore
 {}

@@ -46,11 +46,13 @@ extension SQLiteStore {
     package func checkFile() async throws -> [String] {
         let (source, mask) = (self.configuration.path, self.configuration.digestMask)
         return try await Self.blocking {
-            try Self.connection(source).inDatabase { database in
-                var faults = try String.fetchAll(database, sql: "PRAGMA integrity_check").filter { $0 != "ok" }
-                let rows = try Row.fetchCursor(database, sql: "PRAGMA foreign_key_check")
-                while faults.count < Self.mostFaults, let row = try rows.next() {
-                    faults.append("a row of \(row[0] as String) names one of \(row[2] as String) that is not there")
+            try Self.connection(source).inDatabase { connection in
+                let database = Database(connection)
+                var faults = try database.values("PRAGMA integrity_check").filter { $0 != "ok" }
+                try database.read("PRAGMA foreign_key_check") { row in
+                    let (table, parent) = (row["table"] as String, row["parent"] as String)
+                    faults.append("a row of \(table) names one of \(parent) that is not there")
+                    return faults.count < Self.mostFaults
                 }
                 let digest = try database.handleDigest(mask: mask)
                 for (rows, words) in Self.strays {
@@ -100,7 +102,7 @@ extension SQLiteStore {
             var settings = GRDB.Configuration()
             settings.readonly = true
             try DatabaseQueue(path: file, configuration: settings).inDatabase { database in
-                guard case .version(let found) = try Schema.found(in: database) else {
+                guard case .version(let found) = try Schema.found(in: Database(database)) else {
                     throw StoreError(.corrupt, "\(file) is not a backup of a store: pushline store backup writes one")
                 }
                 // An older one is restored as it is: steps lead from there.

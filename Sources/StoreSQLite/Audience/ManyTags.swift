@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -23,47 +22,44 @@ struct ManyTags {
     static let rowsARead = 4096
 
     private let expression: TagExpression
-    private let app: AppID
+    private let query: AudienceQuery
     private let store: SQLiteStore
-    private let memory: AudienceMemory?
 
     /// - Returns: nil where the audience is of another kind.
-    init?(_ expression: TagExpression, app: AppID, store: SQLiteStore, memory: AudienceMemory?) {
+    init?(_ expression: TagExpression, _ query: AudienceQuery, store: SQLiteStore) {
         guard expression.tags.count >= Self.threshold, expression.alternatives != nil else { return nil }
         self.expression = expression
-        self.app = app
+        self.query = query
         self.store = store
-        self.memory = memory
     }
 
-    /// See ``AudienceStore/audience(of:kind:app:pns:after:through:limit:memory:)``.
-    func page(slot: Int, after: Int64, through: Int64, limit: Int) async throws -> AudiencePage {
+    func page() async throws -> AudiencePage {
         var snapshot = try await self.snapshot()
+        let (slot, after, through, limit) = (self.query.slot, self.query.after, self.query.through, self.query.limit)
         let stretch: Stretch
         if let known = snapshot.stretches[slot], known.after <= after, after < known.through {
             stretch = known
         } else {
-            let most = max(limit, Self.ahead)
-            stretch = try await self.find(snapshot.tags, slot: slot, after: after, through: through, most: most)
+            stretch = try await self.find(snapshot.tags, most: max(limit, Self.ahead))
             snapshot.stretches[slot] = stretch
-            self.memory?.keep(snapshot)
+            self.query.memory?.keep(snapshot)
         }
         let rows = stretch.rows(after: after, through: through).prefix(limit)
-        var page = try await self.live(Array(rows), slot: slot, tags: snapshot.members)
+        var page = try await self.live(Array(rows), having: snapshot.members)
         page.scannedThrough = rows.count == limit ? rows.last ?? through : min(stretch.through, through)
         return page
     }
 
-    /// See ``AudienceStore/count(of:app:pns:after:through:)``.
-    func count(slot: Int, after: Int64, through: Int64) async throws -> AudienceCount {
-        let tags = try await self.snapshot().tags
-        let found = try await self.find(tags, slot: slot, after: after, through: through, most: Self.counted)
+    func count() async throws -> AudienceCount {
+        let found = try await self.find(try await self.snapshot().tags, most: Self.counted)
         return AudienceCount(count: found.rows.count, scannedThrough: found.through)
     }
 
-    /// See ``AudienceStore/addresses(of:in:kind:app:pns:memory:)``.
-    func addresses(of rows: [Int64], slot: Int) async throws -> [Int64: DeviceAddress] {
-        try await self.live(rows.sorted(), slot: slot, tags: try await self.snapshot().members).addresses
+    /// Those of some rows, ascending, that are in the audience.
+    func live(_ rows: [Int64]) async throws -> AudiencePage {
+        var page = try await self.live(rows, having: try await self.snapshot().members)
+        page.scannedThrough = self.query.through
+        return page
     }
 
     // MARK: Steps
@@ -100,7 +96,7 @@ struct ManyTags {
     }
 
     private func snapshot() async throws -> Snapshot {
-        if let known = self.memory?.recall(Snapshot.self), known.since.duration(to: .now) < Self.lifetime {
+        if let known = self.query.memory?.recall(Snapshot.self), known.since.duration(to: .now) < Self.lifetime {
             return known
         }
         let since = ContinuousClock.now
@@ -111,19 +107,20 @@ struct ManyTags {
         while !rest.isEmpty {
             let piece = rest.prefix(Self.tagsARead)
             rest = rest.dropFirst(piece.count)
-            tags += try await self.store.read(size: .long) { try $0.stored(piece, app: self.app).compactMap { $0 } }
+            tags += try await self.store.read(size: .long) {
+                try $0.stored(piece, app: self.query.app).compactMap { $0 }
+            }
         }
         tags.sort(by: StoredTag.precedes)
         let snapshot = Snapshot(since: since, tags: tags, members: Set(tags))
-        self.memory?.keep(snapshot)
+        self.query.memory?.keep(snapshot)
         return snapshot
     }
 
     /// The first rows of the audience after one, `most` at most.
-    private func find(_ tags: [StoredTag], slot: Int, after: Int64, through: Int64, most: Int) async throws
-        -> Stretch
-    {
-        var search = RowSearch(tags: tags, slot: slot, after: after, through: through, most: most)
+    private func find(_ tags: [StoredTag], most: Int) async throws -> Stretch {
+        let query = self.query
+        var search = RowSearch(tags: tags, slot: query.slot, after: query.after, through: query.through, most: most)
         let limits = self.store.configuration.audienceReadLimits
         // In several transactions: a registration that changes tags between them may be missed, as between two sends.
         while !search.isDone {
@@ -134,11 +131,12 @@ struct ManyTags {
                 return search
             }
         }
-        return Stretch(after: after, through: search.end, rows: search.rows)
+        return Stretch(after: query.after, through: search.end, rows: search.rows)
     }
 
     /// The live rows with one of the tags among some, with their handles.
-    private func live(_ rows: [Int64], slot: Int, tags: Set<StoredTag>) async throws -> AudiencePage {
+    private func live(_ rows: [Int64], having tags: Set<StoredTag>) async throws -> AudiencePage {
+        let slot = self.query.slot
         var page = AudiencePage(scannedThrough: 0)
         page.rows.reserveCapacity(rows.count)
         page.handles.reserveCapacity(rows.count, bytes: rows.count * 64)
@@ -191,7 +189,8 @@ struct RowSearch: Sendable {
         while !self.isDone, cost < maximumCost {
             let before = self.rows.count
             let statement = try query.start(self.tags[self.done], slot, self.after, self.end, Int64(self.most))
-            while try statement.step() { self.rows.append(statement.integer(0)) }
+            let row = statement.column("row")
+            while try statement.step() { self.rows.append(statement.integer(row)) }
             cost += Self.seekCost + self.rows.count - before
             self.done += 1
             if self.rows.count >= 2 * self.most || self.isDone { self.cut() }
@@ -225,16 +224,15 @@ extension Database {
     ) throws {
         let statement = try RawStatement(Self.liveWithTags, in: self)
         defer { statement.reset() }
-        var names = CredentialNames(self)
+        let (app, user, list) = (statement.column("app"), statement.column("user"), statement.column("tags"))
+        var devices = DeviceColumns(statement, in: self)
         for row in rows {
             try statement.restart(row, Int64(slot))
             guard try statement.step() else { continue }
-            let own = statement.text(1).map { StoredTag.user(ExactText($0), app: statement.integer(0)) }
-            let others = try TagList(stored: statement.text(2)).numbers.lazy.map { StoredTag.number($0) }
+            let own = statement.text(user).map { StoredTag.user(ExactText($0), app: statement.integer(app)) }
+            let others = try TagList(stored: statement.text(list)).numbers.lazy.map { StoredTag.number($0) }
             guard own.map(tags.contains) ?? false || others.contains(where: tags.contains) else { continue }
-            try names.append(statement.integer(4), at: page.rows.count, to: &page.credentials)
-            page.rows.append(row)
-            statement.append(3, to: &page.handles)
+            try devices.append(to: &page)
         }
     }
 }

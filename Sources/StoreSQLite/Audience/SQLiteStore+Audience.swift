@@ -1,131 +1,79 @@
-import GRDB
-package import PushModel
+import PushModel
 package import Store
 import StoreKit
 
 extension SQLiteStore {
-    /// See ``AudienceStore/audience(of:kind:app:pns:after:through:limit:memory:)``.
-    package func audience(
-        of expression: TagExpression,
-        kind: RegistrationKind,
-        app: AppID,
-        pns: PushService,
-        after: Int64,
-        through: Int64,
-        limit: Int,
-        memory: AudienceMemory?
-    ) async throws -> AudiencePage {
-        let end = AudiencePage(scannedThrough: max(after, through))
-        guard limit > 0, after < through else { return end }
-        let slot = RegistrationSlot.number(pns, kind)
+    package func audience(_ query: AudienceQuery) async throws -> AudiencePage {
+        let end = AudiencePage(scannedThrough: max(query.after, query.through))
+        guard query.limit > 0, query.after < query.through else { return end }
+        guard let expression = try await self.expression(of: query) else { return try await self.recipients(query) }
+        if let rows = query.rows { return try await self.live(rows, in: expression, query) }
         var page: AudiencePage
-        if let many = ManyTags(expression, app: app, store: self, memory: memory) {
-            page = try await many.page(slot: slot, after: after, through: through, limit: limit)
+        if let many = ManyTags(expression, query, store: self) {
+            page = try await many.page()
         } else {
-            let limits = self.configuration.audienceReadLimits
-            page = try await self.evaluate(expression, app: app, memory: memory) { database, terms in
+            page = try await self.evaluate(expression, query) { database, terms, limits in
                 guard let terms else { return end }
                 if let tag = terms.onlyTag {
-                    return try SingleTagReader(database: database, slot: slot)
-                        .page(of: tag, after: after, through: through, limit: limit)
+                    return try SingleTagReader(database: database, query: query).page(of: tag)
                 }
-                var reader = try AudienceReader(
-                    database: database,
-                    terms: terms,
-                    slot: slot,
-                    through: through,
-                    limits: limits
-                )
-                return try reader.page(after: after, through: through, limit: limit)
+                var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
+                return try reader.page(after: query.after, through: query.through, limit: query.limit)
             }
         }
-        if kind == .template { page.templates = try await self.templates(ofRows: page.rows) }
+        if query.kind == .template { try await self.addTemplates(to: &page, of: query) }
         return page
     }
 
-    /// The numbers of the templates of some rows; 0 for one that has none any more.
-    private func templates(ofRows rows: [Int64]) async throws -> [Int64] {
-        var numbers: [Int64] = []
-        for start in stride(from: 0, to: rows.count, by: Self.rowsARead) {
-            let some = rows[start..<min(start + Self.rowsARead, rows.count)]
-            numbers += try await self.read(size: .long) { database in
-                let statement = try RawStatement("SELECT template FROM registration WHERE row = ?", in: database)
-                defer { statement.reset() }
-                return try some.map { row in
-                    try statement.restart(row)
-                    return try statement.step() ? statement.integer(0) : 0
-                }
-            }
+    package func count(_ query: AudienceQuery) async throws -> AudienceCount {
+        let end = AudienceCount(count: 0, scannedThrough: max(query.after, query.through))
+        guard query.after < query.through else { return end }
+        guard let expression = try await self.expression(of: query) else {
+            let page = try await self.recipients(query)
+            return AudienceCount(count: page.rows.count, scannedThrough: page.scannedThrough)
         }
-        return numbers
-    }
-
-    /// Rows whose templates are read in one transaction.
-    private static let rowsARead = 4096
-
-    /// See ``AudienceStore/count(of:app:pns:after:through:memory:)``.
-    package func count(
-        of expression: TagExpression,
-        app: AppID,
-        pns: PushService,
-        after: Int64,
-        through: Int64,
-        memory: AudienceMemory?
-    ) async throws -> AudienceCount {
-        let end = AudienceCount(count: 0, scannedThrough: max(after, through))
-        guard after < through else { return end }
-        if let many = ManyTags(expression, app: app, store: self, memory: memory) {
-            return try await many.count(slot: pns.number, after: after, through: through)
-        }
-        let limits = self.configuration.audienceReadLimits
-        return try await self.evaluate(expression, app: app, memory: memory) { database, terms in
+        if let many = ManyTags(expression, query, store: self) { return try await many.count() }
+        return try await self.evaluate(expression, query) { database, terms, limits in
             guard let terms else { return end }
-            var reader = try AudienceReader(
-                database: database,
-                terms: terms,
-                slot: pns.number,
-                through: through,
-                limits: limits
-            )
-            return try reader.count(after: after, through: through)
+            var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
+            return try reader.count(after: query.after, through: query.through)
         }
     }
 
-    /// See ``AudienceStore/addresses(of:in:kind:app:pns:memory:)``.
-    package func addresses(
-        of rows: [Int64],
-        in expression: TagExpression,
-        kind: RegistrationKind,
-        app: AppID,
-        pns: PushService,
-        memory: AudienceMemory?
-    ) async throws -> [Int64: DeviceAddress] {
-        let slot = RegistrationSlot.number(pns, kind)
-        if let many = ManyTags(expression, app: app, store: self, memory: memory) {
-            return try await many.addresses(of: rows, slot: slot)
-        }
-        let limits = self.configuration.audienceReadLimits
+    /// Those of some rows that are in an audience.
+    private func live(_ rows: [Int64], in expression: TagExpression, _ query: AudienceQuery) async throws
+        -> AudiencePage
+    {
+        if let many = ManyTags(expression, query, store: self) { return try await many.live(rows.sorted()) }
         var rest = rows.sorted()[...]
-        var addresses: [Int64: DeviceAddress] = [:]
+        var found = AudiencePage(scannedThrough: query.through)
         while !rest.isEmpty {
             try Task.checkCancellation()
             let before = rest
             let page: AudiencePage
-            (page, rest) = try await self.evaluate(expression, app: app, memory: memory) { database, terms in
+            (page, rest) = try await self.evaluate(expression, query) { database, terms, limits in
                 var rest = before
                 guard let terms else { return (AudiencePage(scannedThrough: 0), []) }
-                var reader = try AudienceReader(
-                    database: database,
-                    terms: terms,
-                    slot: slot,
-                    through: .max,
-                    limits: limits
-                )
+                var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
                 return (try reader.handles(of: &rest), rest)
             }
-            addresses.merge(page.addresses) { $1 }
+            found.append(page)
         }
-        return addresses
+        found.scannedThrough = query.through
+        return found
+    }
+
+    /// The expression that selects an audience; nil where that is a list.
+    private func expression(of query: AudienceQuery) async throws -> TagExpression? {
+        switch query.subject {
+        case .expression(let expression): return expression
+        case .recipients: return nil
+        case .tags(let job):
+            if let known = query.memory?.recall(TagExpression.self) { return known }
+            let whole = try await self.wholeExpression(of: job)
+            query.memory?.keep(whole)
+            return whole
+        }
     }
 
     /// Tags that are looked up in one read transaction.
@@ -134,11 +82,10 @@ extension SQLiteStore {
     /// Reads with an expression that is compiled and of which the tags' numbers are known; with nil for an app without registrations.
     private func evaluate<Value: Sendable>(
         _ expression: TagExpression,
-        app: AppID,
-        memory: AudienceMemory?,
-        _ body: @escaping @Sendable (Database, AudienceTerms?) throws -> Value
+        _ query: AudienceQuery,
+        _ body: @escaping @Sendable (Database, AudienceTerms?, AudienceReadLimits) throws -> Value
     ) async throws -> Value {
-        let known = memory?.recall(AudienceTerms.self)
+        let known = query.memory?.recall(AudienceTerms.self)
         // Outside of the transaction.
         let compiled = known?.compiled ?? CompiledExpression(expression)
         var tags = known?.tags ?? [StoredTag?](repeating: nil, count: expression.tags.count)
@@ -148,21 +95,21 @@ extension SQLiteStore {
             let some = unknown.prefix(Self.tagsARead)
             unknown = unknown.dropFirst(some.count)
             let found = try await self.read(size: .long) {
-                try $0.stored(some.lazy.map { expression.tags[$0] }, app: app)
+                try $0.stored(some.lazy.map { expression.tags[$0] }, app: query.app)
             }
             for (index, tag) in zip(some, found) { tags[index] = tag }
         }
-        let (before, rest) = (tags, unknown)
+        let (before, rest, limits) = (tags, unknown, self.configuration.audienceReadLimits)
         let (value, terms) = try await self.read(size: .long) { database in
-            let found = try database.stored(rest.lazy.map { expression.tags[$0] }, app: app)
+            let found = try database.stored(rest.lazy.map { expression.tags[$0] }, app: query.app)
             var tags = before
             for (index, tag) in zip(rest, found) { tags[index] = tag }
-            let terms = try database.number(of: app).map { app in
+            let terms = try database.number(of: query.app).map { app in
                 AudienceTerms(expression: expression, compiled: compiled, app: app, tags: tags)
             }
-            return (try body(database, terms), terms)
+            return (try body(database, terms, limits), terms)
         }
-        if let terms { memory?.keep(terms) }
+        if let terms { query.memory?.keep(terms) }
         return value
     }
 }
@@ -183,6 +130,11 @@ struct AudienceTerms: Sendable {
     }
 }
 
+extension AudienceQuery {
+    /// The number of service and kind.
+    var slot: Int { RegistrationSlot.number(self.pns, self.kind) }
+}
+
 /// Reads the audience of a single tag: one index range, each row with its handle.
 struct SingleTagReader {
     static let query = TagQuery(
@@ -197,23 +149,52 @@ struct SingleTagReader {
     )
 
     let database: Database
-    let slot: Int
+    let query: AudienceQuery
 
-    /// The hot path: columns are read from SQLite's own memory into the page's buffers, without an object a row.
-    func page(of tag: StoredTag, after: Int64, through: Int64, limit: Int) throws -> AudiencePage {
+    func page(of tag: StoredTag) throws -> AudiencePage {
+        let (limit, query) = (self.query.limit, self.query)
         let statement = try RawStatement(Self.query[tag], in: self.database)
         defer { statement.reset() }
-        try statement.restart(tag, [Int64(self.slot), after, through, Int64(limit)])
-        var page = AudiencePage(scannedThrough: through)
+        try statement.restart(tag, [Int64(query.slot), query.after, query.through, Int64(limit)])
+        var page = AudiencePage(scannedThrough: query.through)
         page.rows.reserveCapacity(limit)
         page.handles.reserveCapacity(limit, bytes: limit * 64)
-        var names = CredentialNames(self.database)
-        while try statement.step() {
-            try names.append(statement.integer(2), at: page.rows.count, to: &page.credentials)
-            page.rows.append(statement.integer(0))
-            statement.append(1, to: &page.handles)
-        }
+        var devices = DeviceColumns(statement, in: self.database)
+        while try statement.step() { try devices.append(to: &page) }
         if page.rows.count == limit, let last = page.rows.last { page.scannedThrough = last }
         return page
+    }
+}
+
+/// The columns `row`, `handle` and `credential` of a statement, which each reader of an audience has.
+///
+/// The hot path: they are read from SQLite's own memory into the page's buffers, without an object a row.
+struct DeviceColumns {
+    private let statement: RawStatement
+    private let row: Int32
+    private let handle: Int32
+    private let credential: Int32
+    private var names: CredentialNames
+
+    init(_ statement: RawStatement, in database: Database) {
+        self.statement = statement
+        (self.row, self.handle) = (statement.column("row"), statement.column("handle"))
+        self.credential = statement.column("credential")
+        self.names = CredentialNames(database)
+    }
+
+    /// The row where the statement is.
+    var present: Int64 { self.statement.integer(self.row) }
+
+    mutating func append(to page: inout AudiencePage) throws {
+        try self.names.append(self.statement.integer(self.credential), at: page.rows.count, to: &page.credentials)
+        page.rows.append(self.present)
+        self.statement.append(self.handle, to: &page.handles)
+    }
+
+    mutating func append(to devices: inout DeliverBatch.Devices) throws {
+        try self.names.append(self.statement.integer(self.credential), at: devices.count, to: &devices.credentials)
+        devices.rows.append(self.present)
+        self.statement.append(self.handle, to: &devices.handles)
     }
 }

@@ -1,5 +1,4 @@
-import GRDB
-package import PushModel
+import PushModel
 import Store
 import StoreKit
 
@@ -30,7 +29,7 @@ extension Database {
 }
 
 extension SQLiteStore {
-    package func wholeExpression(of job: Int64) async throws -> TagExpression {
+    func wholeExpression(of job: Int64) async throws -> TagExpression {
         let lines: String? = try await self.read(size: .long) { try $0.value(Database.audienceTags, [job]) }
         guard let lines else { throw StoreError(.corrupt, "a job's audience is missing") }
         // Parsed outside of the transaction.

@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -35,16 +34,14 @@ extension TagList {
 
     /// Registrations with malformed tag lists, which are not checked further.
     private static func unreadable(in database: Database) throws -> [String] {
-        let rows = try RawStatement(
-            "SELECT id, tags, json_valid(tags) FROM registration WHERE tags IS NOT NULL",
-            in: database
-        )
-        defer { rows.reset() }
         var faults: [String] = []
-        while faults.count < SQLiteStore.mostFaults, try rows.step() {
-            let isList = Result { () throws(StoreError) in try TagList(stored: rows.text(1)) }
-            if rows.integer(2) == 1, case .success = isList { continue }
-            faults.append("registration \(rows.text(0) ?? ""): its tags are no list of numbers")
+        try database.read(
+            "SELECT id, tags, json_valid(tags) AS is_json FROM registration WHERE tags IS NOT NULL"
+        ) { row in
+            let isList = Result { () throws(StoreError) in try TagList(stored: row["tags"] as String?) }
+            if row["is_json"] as Bool, case .success = isList { return true }
+            faults.append("registration \(row["id"] as String): its tags are no list of numbers")
+            return faults.count < SQLiteStore.mostFaults
         }
         return faults
     }

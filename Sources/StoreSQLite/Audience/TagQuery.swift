@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import StoreKit
 
@@ -79,6 +78,7 @@ struct TagFinder {
 
     private let app: Int64?
     private let statement: RawStatement
+    private let number: Int32
 
     /// - Parameters:
     ///   - database: The connection.
@@ -87,6 +87,7 @@ struct TagFinder {
     init(_ database: Database, app: Int64?) throws {
         self.app = app
         self.statement = try RawStatement(Self.sql, in: database)
+        self.number = self.statement.column("number")
     }
 
     /// - Returns: nil for a tag that no registration has had; a user's own is taken as it is.
@@ -96,7 +97,7 @@ struct TagFinder {
         defer { self.statement.reset() }
         try self.statement.bind(app, at: 1)
         try self.statement.bind(tag.key, at: 2)
-        return try self.statement.step() ? .number(self.statement.integer(0)) : nil
+        return try self.statement.step() ? .number(self.statement.integer(self.number)) : nil
     }
 }
 

@@ -115,7 +115,7 @@ final class Checkpointer: Sendable {
     ///
     /// The file is kept and overwritten from its beginning, because making a growing file durable takes a file system
     /// half as long again.
-    private func empty(_ database: Database, isLarge: Bool) throws {
+    private func empty(_ database: GRDB.Database, isLarge: Bool) throws {
         for _ in 0..<4 {
             let (pages, moved) = try database.checkpoint(.passive)
             if pages - moved < Self.fewPages { break }

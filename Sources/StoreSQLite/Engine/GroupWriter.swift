@@ -228,13 +228,12 @@ final class GroupWriter: Sendable {
         do {
             if !isAtOnce { try self.lock.lock(within: self.timeout, waiting: self.waiting) }
             defer { self.lock.unlock() }
-            try self.pool.writeWithoutTransaction { database in
-                if database.isInsideTransaction { try database.rollback() }
+            try self.pool.writeWithoutTransaction { connection in
+                let database = Database(connection)
                 let end = Result {
-                    try database.inTransaction(.immediate) {
-                        try self.perform(&results, isAtOnce: isAtOnce, in: database, counts: counts)
+                    try database.writing {
+                        try self.perform(&results, isAtOnce: isAtOnce, in: $0, counts: counts)
                         CrashPoint.storeCommitting.reach()
-                        return .commit
                     }
                 }
                 // Success or failure, the memory is released.

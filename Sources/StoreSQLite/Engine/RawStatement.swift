@@ -5,26 +5,34 @@ import PushModel
 import Store
 import StoreSQL
 
-/// A cached statement driven without an object per row or value, for work on thousands of rows.
+/// A prepared statement, driven without an object per row or value.
 ///
-/// It belongs to its connection, and is used only on that connection's thread.
+/// It belongs to its connection, and is used only on that connection's thread. It has one run at a time: whoever prepares the same text
+/// again while it runs ends that run.
 @safe struct RawStatement {
     /// Owns `handle`.
     private let cached: Statement
     private let handle: SQLiteStatement
 
-    /// Makes the text distinct in GRDB's cache: GRDB may leave a shared statement in the middle of a run, where binding
-    /// fails.
-    static let mark = "/* raw */ "
-
-    init(_ sql: String, in database: Database) throws {
-        self.cached = try database.cachedStatement(sql: Self.mark + sql)
-        unsafe self.handle = self.cached.sqliteStatement
+    init(_ cached: Statement) {
+        self.cached = cached
+        unsafe self.handle = cached.sqliteStatement
         // A run that a fault ended may have left it where its last row was.
         self.reset()
     }
 
-    /// Binds a number; parameters count from 1, and keep their values until they get others.
+    init(_ sql: String, in database: Database) throws { self = try database.statement(sql) }
+
+    /// Binds a value; parameters count from 1, and keep their values until they get others.
+    func bind(_ value: SQLValue, at index: Int32) throws {
+        switch value {
+        case .null: try self.check(unsafe sqlite3_bind_null(self.handle, index))
+        case .integer(let number): try self.bind(number, at: index)
+        case .text(let text): try self.bind(text, at: index)
+        case .bytes(let bytes): try self.bind(bytes, at: index)
+        }
+    }
+
     func bind(_ value: Int64?, at index: Int32) throws {
         if let value {
             try self.check(unsafe sqlite3_bind_int64(self.handle, index, value))
@@ -51,6 +59,8 @@ import StoreSQL
     }
 
     func bind(_ bytes: [UInt8], at index: Int32) throws {
+        // No bytes have no address, which would stand for NULL.
+        guard !bytes.isEmpty else { return try self.check(unsafe sqlite3_bind_zeroblob(self.handle, index, 0)) }
         let code = unsafe bytes.withUnsafeBytes { bytes in
             unsafe sqlite3_bind_blob(
                 self.handle,
@@ -64,16 +74,10 @@ import StoreSQL
     }
 
     /// Binds values to the parameters from the first on.
-    func bind(_ values: (any RawValue)?...) throws { try self.bind(values) }
+    func bind(_ values: (any SQLConvertible)?...) throws { try self.bind(values) }
 
-    func bind(_ values: [(any RawValue)?]) throws {
-        for (index, value) in values.enumerated() {
-            if let value {
-                try value.bind(to: self, at: Int32(index + 1))
-            } else {
-                try self.bind(nil as Int64?, at: Int32(index + 1))
-            }
-        }
+    func bind(_ values: Database.Values) throws {
+        for (index, value) in values.enumerated() { try self.bind(value?.sqlValue ?? .null, at: Int32(index + 1)) }
     }
 
     /// Steps to the next row.
@@ -127,6 +131,12 @@ import StoreSQL
     /// Releases the bound values, which otherwise stay as long as the statement is prepared.
     func clear() { _ = unsafe sqlite3_clear_bindings(self.handle) }
 
+    /// Ends a run, and releases the bound values.
+    func end() {
+        self.reset()
+        self.clear()
+    }
+
     /// A column of the present row; columns count from 0.
     func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(self.handle, column) }
 
@@ -153,45 +163,26 @@ import StoreSQL
     }
 
     /// The names of the columns; none where it gives no rows.
-    var columns: [String] {
-        (0..<(unsafe sqlite3_column_count(self.handle))).map { column in
-            unsafe sqlite3_column_name(self.handle, column).map { unsafe String(cString: $0) } ?? ""
-        }
+    var columns: [String] { self.cached.columnNames }
+
+    /// The place of a column, for loops that read many rows.
+    func column(_ name: String) -> Int32 {
+        guard let index = self.columns.firstIndex(of: name) else { preconditionFailure("no column \(name)") }
+        return Int32(index)
     }
 
     /// A column of the present row, of whatever kind.
-    func value(_ column: Int32) throws(StoreError) -> SQLValue {
+    func value(_ column: Int32) -> SQLValue {
         switch unsafe sqlite3_column_type(self.handle, column) {
         case SQLITE_NULL: .null
         case SQLITE_INTEGER: .integer(self.integer(column))
         case SQLITE_TEXT: .text(self.text(column) ?? "")
         case SQLITE_BLOB: .bytes(self.bytes(column))
-        default: throw StoreError(.corrupt, "a column has a number with a fraction")
+        default: preconditionFailure("a column has a number with a fraction")
         }
     }
 
     private func check(_ code: CInt) throws {
         guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
     }
-}
-
-/// A value that a raw statement takes.
-protocol RawValue {
-    func bind(to statement: RawStatement, at index: Int32) throws
-}
-
-extension Int64: RawValue {
-    func bind(to statement: RawStatement, at index: Int32) throws { try statement.bind(self, at: index) }
-}
-
-extension Int: RawValue {
-    func bind(to statement: RawStatement, at index: Int32) throws { try statement.bind(Int64(self), at: index) }
-}
-
-extension String: RawValue {
-    func bind(to statement: RawStatement, at index: Int32) throws { try statement.bind(self, at: index) }
-}
-
-extension [UInt8]: RawValue {
-    func bind(to statement: RawStatement, at index: Int32) throws { try statement.bind(self, at: index) }
 }

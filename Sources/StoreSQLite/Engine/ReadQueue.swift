@@ -154,19 +154,6 @@ final class ReadQueue: Sendable {
     }
 
     private func perform<Value>(_ body: (Database) throws -> Value) throws -> Value {
-        try self.pool.unsafeRead { database in
-            // Left open by a rollback that failed.
-            if database.isInsideTransaction { try database.rollback() }
-            try database.run("BEGIN DEFERRED TRANSACTION")
-            do {
-                let value = try body(database)
-                try database.run("COMMIT TRANSACTION")
-                return value
-            } catch {
-                // Some faults have ended the transaction; the next read ends one that is left.
-                if database.isInsideTransaction { try? database.rollback() }
-                throw error
-            }
-        }
+        try self.pool.unsafeRead { try Database($0).reading(body) }
     }
 }

@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -17,7 +16,7 @@ struct RowWalker: RowSource {
 
     static let tagged = TagQuery(rows: "pns = ?3 AND row >= ?4 ORDER BY row")
     static let live =
-        "SELECT row FROM registration WHERE app = ?1 AND pns = ?2 AND state = 1 AND row >= ?3 ORDER BY row"
+        "SELECT row FROM registration WHERE app = ?1 AND pns = ?2 AND \(RegistrationRow.isLive) AND row >= ?3 ORDER BY row"
     static let spanned = TagQuery(rows: "pns = ?3 AND row >= ?4 ORDER BY row LIMIT 1 OFFSET 15")
     static let handles = "SELECT row, handle, credential FROM registration WHERE row >= ?1 ORDER BY row"
 
@@ -86,13 +85,11 @@ struct RowWalker: RowSource {
     /// See ``RowSource/handles(of:base:into:)``.
     mutating func handles(of rows: RowSet, base: Int64, into page: inout AudiencePage) throws {
         let statement = try RawStatement(Self.handles, in: self.database)
-        var names = CredentialNames(self.database)
+        var devices = DeviceColumns(statement, in: self.database)
         _ = try self.walk(statement, wanted: rows, from: 0, base: base, count: rows.capacity) { row in
             try statement.restart(row)
-        } visit: { bit in
-            try names.append(statement.integer(2), at: page.rows.count, to: &page.credentials)
-            page.rows.append(base + Int64(bit))
-            statement.append(1, to: &page.handles)
+        } visit: { _ in
+            try devices.append(to: &page)
         }
     }
 
@@ -103,7 +100,7 @@ struct RowWalker: RowSource {
         let statement = try RawStatement(Self.spanned[tag], in: self.database)
         defer { statement.reset() }
         try statement.restart(tag, [self.pns, base])
-        return try statement.step() ? statement.integer(0) - base : .max
+        return try statement.step() ? statement.integer(statement.column("row")) - base : .max
     }
 
     /// Visits the wanted rows of a range in order: steps between near rows, seeks between far ones.
@@ -128,6 +125,7 @@ struct RowWalker: RowSource {
         visit: (Int) throws -> Void
     ) throws -> Gap? {
         defer { statement.reset() }
+        let column = statement.column("row")
         var target = wanted.next(from: first)
         while let start = target {
             try seek(base + Int64(start))
@@ -138,7 +136,7 @@ struct RowWalker: RowSource {
             while misses < Self.maximumMisses {
                 guard try statement.step() else { return Gap(from: seen, next: .max) }
                 self.cost += 1
-                let row = statement.integer(0)
+                let row = statement.integer(column)
                 guard row - base < Int64(count) else { return Gap(from: seen, next: row) }
                 seen = row + 1
                 let bit = Int(row - base)
@@ -161,17 +159,16 @@ extension AudienceReader<RowWalker> {
     /// - Parameters:
     ///   - database: A connection within a read transaction.
     ///   - terms: The expression.
-    ///   - slot: The number of service and kind.
-    ///   - through: The last row.
+    ///   - query: Where it is read.
     ///   - limits: The limits of a page and its windows.
     /// - Throws: SQLite's error.
-    init(database: Database, terms: AudienceTerms, slot: Int, through: Int64, limits: AudienceReadLimits) throws {
+    init(database: Database, terms: AudienceTerms, query: AudienceQuery, limits: AudienceReadLimits) throws {
         // No window goes beyond the last row there is.
-        let last = try database.first("SELECT max(row) FROM registration") { $0[0] as Int64? } ?? nil
+        let last = try database.highestRegistration()
         self.init(
             terms.compiled,
-            source: RowWalker(database: database, tags: terms.tags, app: terms.app, slot: slot),
-            through: min(through, last ?? 0),
+            source: RowWalker(database: database, tags: terms.tags, app: terms.app, slot: query.slot),
+            through: min(query.through, last),
             limits: limits
         )
     }

@@ -13,7 +13,7 @@ extension SQLiteStore {
     ) throws -> (found: SchemaVersion, steps: ArraySlice<SchemaStep>) {
         do {
             let found = try Self.connection(configuration.path).inDatabase {
-                try Self.version(in: $0, configuration.schema)
+                try Self.version(in: Database($0), configuration.schema)
             }
             return (found, configuration.schema.steps(after: found))
         } catch let error as DatabaseError {
@@ -38,12 +38,11 @@ extension SQLiteStore {
             try lock.withLock(within: Self.migrationWait, waiting: waiting) {
                 // Whoever opens the store needs the same lock: none can come in between.
                 try Self.checkOlderPrograms(before: number, configuration)
-                try Self.connection(configuration.path).inDatabase { database in
-                    try database.inTransaction(.immediate) {
+                try Self.connection(configuration.path).inDatabase { connection in
+                    try Database(connection).writing { database in
                         let found = try Self.version(in: database, configuration.schema)
-                        guard found.number == number - 1 else { return .rollback }
+                        guard found.number == number - 1 else { return }
                         try Schema.take(number, of: configuration.schema, after: found, in: database)
-                        return .commit
                     }
                 }
             }

@@ -165,13 +165,10 @@ package final class SQLiteStore: Sendable {
                 try Self.createTables(in: pool, configuration.schema)
                 let clock = try pool.writeWithoutTransaction { database in
                     var clock: StoreClock?
-                    try database.inTransaction(.immediate) {
-                        clock = try StoreClock.anchor(source, in: database)
-                        return .commit
-                    }
+                    try Database(database).writing { clock = try StoreClock.anchor(source, in: $0) }
                     return clock
                 }
-                return (pool, clock, try pool.read { try StoreKeys($0, mask: configuration.digestMask) })
+                return (pool, clock, try pool.read { try StoreKeys(Database($0), mask: configuration.digestMask) })
             } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && .now < end {
                 usleep(50_000)
             }
@@ -180,14 +177,9 @@ package final class SQLiteStore: Sendable {
 
     /// Makes the tables of a new file; those that this program cannot work with are refused.
     private static func createTables(in pool: DatabasePool, _ plan: SchemaPlan) throws {
-        let found = try pool.read { try Schema.found(in: $0) }
+        let found = try pool.read { try Schema.found(in: Database($0)) }
         guard found == .none else { return try Self.check(found, plan) }
-        try pool.writeWithoutTransaction { database in
-            try database.inTransaction(.immediate) {
-                try Schema.create(in: database, plan)
-                return .commit
-            }
-        }
+        try pool.writeWithoutTransaction { try Database($0).writing { try Schema.create(in: $0, plan) } }
     }
 
     /// Creates a missing file readable for its owner only, because it has hashes of passwords; the log inherits the
@@ -254,7 +246,7 @@ private struct StoreKeys {
 
     init(_ database: Database, mask: UInt64) throws {
         self.digest = try database.handleDigest(mask: mask)
-        let key = try database.first("SELECT key FROM cursor_key WHERE id = 1") { $0[0] as Data }
-        self.cursors = try ListCursors(key: key ?? Data())
+        let key: [UInt8]? = try database.value("SELECT key FROM cursor_key WHERE id = 1")
+        self.cursors = try ListCursors(key: Data(key ?? []))
     }
 }

@@ -1,5 +1,4 @@
 import FaultInjection
-import GRDB
 import StoreKit
 
 /// The version of a file's tables, and the steps from one to the next.
@@ -19,9 +18,10 @@ extension Schema {
     /// The schema found in a file.
     static func found(in database: Database) throws -> Found {
         guard try database.exists("SELECT 1 FROM sqlite_master LIMIT 1") else { return .none }
-        guard try database.tableExists("schema") else { return .foreign }
+        let table = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema'"
+        guard try database.exists(table) else { return .foreign }
         let version = try database.first("SELECT version, opens_from FROM schema") {
-            SchemaVersion(number: $0[0], opensFrom: $0[1])
+            SchemaVersion(number: $0["version"], opensFrom: $0["opens_from"])
         }
         return version.map { .version($0) } ?? .foreign
     }
@@ -40,9 +40,9 @@ extension Schema {
     }
 
     static func mark(_ version: SchemaVersion, in database: Database) throws {
-        try database.execute(
-            sql: "INSERT OR REPLACE INTO schema(id, version, opens_from) VALUES (1, ?, ?)",
-            arguments: [version.number, version.opensFrom]
+        try database.run(
+            "INSERT OR REPLACE INTO schema(id, version, opens_from) VALUES (1, ?, ?)",
+            [version.number, version.opensFrom]
         )
     }
 

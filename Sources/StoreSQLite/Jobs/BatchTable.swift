@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -110,14 +109,16 @@ extension WriteContext {
         reason: WaitReason?
     ) throws {
         let due = self.now + RetryList.leastWait(devices).milliseconds
-        let message = try self.insertMessage(
-            queue: .deliver(try PushService(stored: key.pns)),
-            app: job.app,
-            priority: job.priority,
-            state: .ready,
-            due: due,
-            members: 1,
-            size: devices.count
+        let message = try self.insert(
+            NewMessage(
+                queue: .deliver(try PushService(stored: key.pns)),
+                app: job.app,
+                priority: job.priority,
+                state: .ready,
+                due: due,
+                members: 1,
+                size: devices.count
+            )
         )
         try self.database.run(
             """
@@ -166,7 +167,7 @@ extension WriteContext {
         )
     }
 
-    private func materialize(where condition: String, _ values: StatementArguments) throws -> Int {
+    private func materialize(where condition: String, _ values: Database.Values) throws -> Int {
         let isInline = "\(condition) AND \(BatchTable.isInline)"
         let count = try self.database.change(
             """

@@ -1,6 +1,6 @@
-import GRDB
 import PushModel
 import StoreKit
+import StoreSQL
 
 /// The SQL of each change of a job's state.
 extension JobTransition {
@@ -130,7 +130,7 @@ struct PreparedTransition {
     ///   - from: The job's state, if the change of the backlog depends on it.
     /// - Returns: Whether the job was in a state that the transition leaves.
     /// - Throws: SQLite's error.
-    func make(_ values: (any RawValue)?..., from: Job.State? = nil) throws -> Bool {
+    func make(_ values: (any SQLConvertible)?..., from: Job.State? = nil) throws -> Bool {
         try self.statement.bind(values)
         try self.statement.run()
         guard self.context.database.changesCount > 0 else { return false }

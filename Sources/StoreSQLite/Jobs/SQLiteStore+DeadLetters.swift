@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 package import PushModel
 package import Store
 import StoreKit
@@ -66,16 +65,16 @@ extension SQLiteStore: DeadLetterStore {
     private func audience(of page: DeadLetterPage, job: Int64) async throws -> [RetryDevice] {
         let row = try await self.read { try $0.jobRow(sequence: job) }
         guard let row, case .send(let request) = row.work else { return [] }
-        let found = try await self.wholeAudience(
-            of: request,
-            template: page.template,
+        var query = AudienceQuery(
+            request,
             job: job,
             app: row.plain.app,
             pns: page.key.pns,
-            after: page.rows.from,
-            through: page.rows.to,
             memory: AudienceMemory()
         )
+        query.template = page.template
+        (query.after, query.through) = (page.rows.from, page.rows.to)
+        let found = try await self.wholeAudience(query)
         return found.rows.map { RetryDevice(row: $0, tries: 0, wait: .zero) }
     }
 }

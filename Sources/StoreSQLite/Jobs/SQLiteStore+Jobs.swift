@@ -1,4 +1,3 @@
-import GRDB
 package import PushModel
 package import Store
 import StoreKit
@@ -99,15 +98,17 @@ extension WriteContext {
     ///
     /// - Returns: Its number.
     func insertMessage(of job: Int64, _ kind: JobKind, app: Int64, priority: Int) throws -> Int64 {
-        try self.insertMessage(
-            queue: kind == .register ? .register : .send,
-            app: app,
-            priority: priority,
-            // Only the sweeper publishes it.
-            state: .deferred,
-            due: self.now,
-            members: 1,
-            jobs: job...job
+        try self.insert(
+            NewMessage(
+                queue: kind == .register ? .register : .send,
+                app: app,
+                priority: priority,
+                // Only the sweeper publishes it.
+                state: .deferred,
+                due: self.now,
+                members: 1,
+                jobs: job...job
+            )
         )
     }
 }

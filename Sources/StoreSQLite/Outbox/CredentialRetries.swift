@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -29,10 +28,10 @@ extension WriteContext {
 
     private func credential(of row: Int64, job: Int64, _ pns: PushService) throws -> Int64 {
         let isListed = Recipient.place(of: row) != nil
-        let statement = try RawStatement(isListed ? Self.listed : Self.registered, in: self.database)
-        defer { statement.reset() }
-        if isListed { try statement.restart(job, Int64(pns.number), row) } else { try statement.restart(row) }
-        return try statement.step() ? statement.integer(0) : 0
+        let number: Int64? =
+            try isListed
+            ? self.database.value(Self.listed, [job, pns.number, row]) : self.database.value(Self.registered, [row])
+        return number ?? 0
     }
 
     private static let registered = "SELECT credential FROM registration WHERE row = ?"

@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -30,7 +29,7 @@ struct DueReader: DueSource {
 
     func groups(of priority: Priority) throws -> [DueGroup] { try self.database.groups(of: priority) }
 
-    private func values(_ group: DueGroup, before: Int64) -> StatementArguments {
+    private func values(_ group: DueGroup, before: Int64) -> Database.Values {
         [group.priority.rank, group.app, group.queue, group.state, group.blockedOn, before]
     }
 

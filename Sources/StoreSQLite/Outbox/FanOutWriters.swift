@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -87,14 +86,16 @@ struct GroupStepWriter {
         let state = try self.window.begin(in: .send) { queue, most in
             try database.jobLoad(of: app, in: queue, priority, now: now, most: most)
         }
-        let id = try self.context.insertMessage(
-            queue: .send,
-            app: self.app,
-            priority: priority.rank,
-            state: state,
-            due: self.context.now,
-            members: 1,
-            jobs: job...job
+        let id = try self.context.insert(
+            NewMessage(
+                queue: .send,
+                app: self.app,
+                priority: priority.rank,
+                state: state,
+                due: self.context.now,
+                members: 1,
+                jobs: job...job
+            )
         )
         try database.run("UPDATE job SET message = ? WHERE sequence = ?", [id, job])
         if state == .ready {
@@ -133,13 +134,15 @@ struct GroupStepWriter {
         }
         if let begun = self.deliveries[batch.message] { return begun }
         let queue = WorkQueue.deliver(batch.pns)
-        let id = try self.context.insertMessage(
-            queue: queue,
-            app: self.app,
-            priority: self.claim.message.priority.rank,
-            state: .published,
-            due: self.context.now + OutboxMessage.grace.milliseconds,
-            members: 0
+        let id = try self.context.insert(
+            NewMessage(
+                queue: queue,
+                app: self.app,
+                priority: self.claim.message.priority.rank,
+                state: .published,
+                due: self.context.now + OutboxMessage.grace.milliseconds,
+                members: 0
+            )
         )
         let delivery = Delivery(id: id, queue: queue, first: job, last: job)
         self.deliveries[batch.message] = delivery
@@ -219,15 +222,17 @@ extension WriteContext {
         app: Int64,
         priority: Priority
     ) throws -> MessageID {
-        let message = try self.insertMessage(
-            queue: .deliver(pns),
-            app: app,
-            priority: priority.rank,
-            state: .published,
-            due: self.now + OutboxMessage.grace.milliseconds,
-            members: 1,
-            size: batch.size,
-            jobs: job...job
+        let message = try self.insert(
+            NewMessage(
+                queue: .deliver(pns),
+                app: app,
+                priority: priority.rank,
+                state: .published,
+                due: self.now + OutboxMessage.grace.milliseconds,
+                members: 1,
+                size: batch.size,
+                jobs: job...job
+            )
         )
         let insert = try RawStatement(BatchTable.insert, in: self.database)
         try insert.run(

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -90,14 +89,16 @@ extension WriteContext {
     private func put(_ message: JobAdmission.Message, from first: Int64, app: Int64) throws -> Int64 {
         let jobs = (first + Int64(message.members.lowerBound))...(first + Int64(message.members.upperBound))
         guard let joined = message.joined else {
-            return try self.insertMessage(
-                queue: message.queue,
-                app: app,
-                priority: message.priority.rank,
-                state: message.state,
-                due: self.now,
-                members: message.count,
-                jobs: jobs
+            return try self.insert(
+                NewMessage(
+                    queue: message.queue,
+                    app: app,
+                    priority: message.priority.rank,
+                    state: message.state,
+                    due: self.now,
+                    members: message.count,
+                    jobs: jobs
+                )
             )
         }
         // It was looked at in this transaction. A second writer does this first, WHERE it is neither published nor claimed, for else
@@ -125,7 +126,7 @@ extension WriteContext {
             WHERE idempotency.app = ? AND idempotency.caller = ? AND idempotency.route = ? AND idempotency.key = ?
             """,
             [app, key.caller, key.route, key.key]
-        ) { .init(hash: Array($0["hash"] as Data), job: try JobID(blob: $0["id"])) }
+        ) { .init(hash: $0["hash"], job: try JobID(blob: $0["id"])) }
     }
 
     private func removalUnderWay(askedBy job: NewJob, app: Int64) throws -> JobID? {
@@ -199,7 +200,7 @@ private struct JobInserter {
 
     private func insert(_ rows: ArraySlice<NewRow>, by statement: RawStatement) throws {
         let (now, wall) = (self.context.now, self.context.wall.milliseconds)
-        let values = rows.flatMap { row -> [(any RawValue)?] in
+        let values = rows.flatMap { row -> Database.Values in
             let job = row.job
             return [
                 job.id.bytes, self.app, job.user?.key.text, job.user?.shown, job.key, job.work.kind.number,

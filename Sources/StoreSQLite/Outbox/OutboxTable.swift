@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -73,19 +72,22 @@ extension Database {
     }
 }
 
+/// A message that is to be written.
+struct NewMessage {
+    let queue: WorkQueue
+    let app: Int64
+    let priority: Int
+    let state: MessageState
+    let due: Int64
+    let members: Int
+    var size = 0
+    var jobs: ClosedRange<Int64> = 0...0
+    var redeliveries = 0
+}
+
 extension WriteContext {
     /// - Returns: The number of the new message.
-    func insertMessage(
-        queue: WorkQueue,
-        app: Int64,
-        priority: Int,
-        state: MessageState,
-        due: Int64,
-        members: Int,
-        size: Int = 0,
-        jobs: ClosedRange<Int64> = 0...0,
-        redeliveries: Int = 0
-    ) throws -> Int64 {
+    func insert(_ message: NewMessage) throws -> Int64 {
         let insert = try RawStatement(
             """
             INSERT INTO message(app, queue, priority, state, due, open, size, first, last, redeliveries)
@@ -94,10 +96,10 @@ extension WriteContext {
             in: self.database
         )
         try insert.run(
-            app,
+            message.app,
             [
-                queue.number, priority, state.rawValue, Int(due), members, size, Int(jobs.lowerBound),
-                Int(jobs.upperBound), redeliveries,
+                message.queue.number, message.priority, message.state.rawValue, Int(message.due), message.members,
+                message.size, Int(message.jobs.lowerBound), Int(message.jobs.upperBound), message.redeliveries,
             ]
         )
         return self.database.lastInsertedRowID
@@ -124,17 +126,19 @@ extension WriteContext {
         guard let row else { return }
         func insertOwn(size: Int, jobs: ClosedRange<Int64>) throws -> Int64 {
             self.leave(message: message)
-            return try self.insertMessage(
-                queue: row.queue,
-                app: row.app,
-                priority: row.priority,
-                // Counted for the rate limit already, and due at once.
-                state: .deferred,
-                due: self.now,
-                members: 1,
-                size: size,
-                jobs: jobs,
-                redeliveries: row.redeliveries
+            return try self.insert(
+                NewMessage(
+                    queue: row.queue,
+                    app: row.app,
+                    priority: row.priority,
+                    // Counted for the rate limit already, and due at once.
+                    state: .deferred,
+                    due: self.now,
+                    members: 1,
+                    size: size,
+                    jobs: jobs,
+                    redeliveries: row.redeliveries
+                )
             )
         }
         guard case .deliver = row.queue else {

@@ -1,6 +1,5 @@
-import GRDB
-package import PushModel
-package import Store
+import PushModel
+import Store
 import StoreKit
 import StoreSQL
 
@@ -31,17 +30,18 @@ enum RecipientTable {
     private static let isThere = "(t.handle IS NOT NULL OR r.row IS NOT NULL)"
 
     /// Where a device is reached: a handle of the list has no registration.
-    private static let address = "coalesce(t.handle, r.handle), coalesce(t.credential, r.credential)"
+    private static let address =
+        "t.number AS row, coalesce(t.handle, r.handle) AS handle, coalesce(t.credential, r.credential) AS credential"
 
     /// The devices of a range.
     static let page = """
-        SELECT t.number, \(Self.address) FROM \(Self.devices)
+        SELECT \(Self.address) FROM \(Self.devices)
         WHERE t.job = ?1 AND t.pns = ?2 AND t.number > ?3 AND t.number <= ?4 AND \(Self.isThere) ORDER BY t.number LIMIT ?5
         """
 
     /// All devices.
     static let all = """
-        SELECT t.pns, t.number, \(Self.address) FROM \(Self.devices)
+        SELECT t.pns, \(Self.address) FROM \(Self.devices)
         WHERE t.job = ?1 AND \(Self.isThere) ORDER BY t.pns, t.number
         """
 
@@ -60,16 +60,6 @@ enum RecipientTable {
     /// Where a list ends at a service.
     static let last = "SELECT coalesce(max(number), 0) FROM recipient WHERE job = ? AND pns = ?"
 
-    /// The first job from a number on whose list is kept.
-    static let next = "SELECT job FROM recipient WHERE job > ? ORDER BY job LIMIT 1"
-
-    /// Whether nothing of a job will be sent again: its dead letters cannot be replayed after its time, nor where it was stopped.
-    static let isOver = """
-        SELECT 1 FROM job WHERE sequence = ?1 AND finished IS NOT NULL
-            AND (ends <= ?2 OR state IN (\(Job.State.cancelled.number), \(Job.State.expired.number))
-                OR NOT EXISTS (SELECT 1 FROM dead WHERE dead.job = job.id))
-        """
-
     static let remove = """
         DELETE FROM recipient WHERE job = ?1 AND (pns, number) IN (
             SELECT pns, number FROM recipient WHERE job = ?1 LIMIT ?2)
@@ -83,28 +73,31 @@ struct ListedJob: Sendable {
 }
 
 extension SQLiteStore {
-    package func recipients(
-        of job: Int64,
-        pns: PushService,
-        after: Int64,
-        through: Int64,
-        limit: Int
-    ) async throws -> AudiencePage {
-        guard limit > 0, after < through else { return AudiencePage(scannedThrough: max(after, through)) }
-        return try await self.read { database in
+    /// The devices of a job's list.
+    func recipients(_ query: AudienceQuery) async throws -> AudiencePage {
+        var page = AudiencePage(scannedThrough: query.through)
+        guard case .recipients(let job) = query.subject else { return page }
+        var (after, through, limit) = (query.after, query.through, query.limit)
+        // Rows that are asked for are of one batch.
+        let wanted = query.rows.map(Set.init)
+        if let wanted {
+            guard let first = wanted.min(), let last = wanted.max() else { return page }
+            (after, through, limit) = (first - 1, last, .max)
+        }
+        let (first, last, most, empty) = (after, through, limit, page)
+        page = try await self.read { database in
             let statement = try RawStatement(RecipientTable.page, in: database)
             defer { statement.reset() }
-            try statement.restart(job, Int64(pns.number), after, through, Int64(limit))
-            var page = AudiencePage(scannedThrough: through)
-            var names = CredentialNames(database)
+            try statement.restart(job, Int64(query.pns.number), first, last, Int64(most))
+            var page = empty
+            var devices = DeviceColumns(statement, in: database)
             while try statement.step() {
-                try names.append(statement.integer(2), at: page.rows.count, to: &page.credentials)
-                page.rows.append(statement.integer(0))
-                statement.append(1, to: &page.handles)
+                if wanted?.contains(devices.present) != false { try devices.append(to: &page) }
             }
-            if page.rows.count == limit, let last = page.rows.last { page.scannedThrough = last }
             return page
         }
+        if page.rows.count == limit, let last = page.rows.last { page.scannedThrough = last }
+        return page
     }
 
     /// Registrations that are looked up in one read transaction.
@@ -147,13 +140,14 @@ extension SQLiteStore {
                 guard let app = try database.number(of: app) else { return [] }
                 let statement = try RawStatement(RecipientTable.registration, in: database)
                 defer { statement.reset() }
+                let (row, pns) = (statement.column("row"), statement.column("pns"))
                 return try some.compactMap { id in
                     statement.reset()
                     try statement.bind(app, id.text)
                     guard try statement.step() else { return nil }
                     return Recipient(
-                        row: statement.integer(0),
-                        pns: try PushService(stored: Int(statement.integer(1)))
+                        row: statement.integer(row),
+                        pns: try PushService(stored: Int(statement.integer(pns)))
                     )
                 }
             }

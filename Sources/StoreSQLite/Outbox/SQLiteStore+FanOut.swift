@@ -1,26 +1,13 @@
 import Foundation
-import GRDB
 import Logging
 package import PushModel
 package import Store
 import StoreKit
 
 extension SQLiteStore: FanOutStore {
-    package func peek(_ message: MessageID) async throws -> FanOutClaim? {
+    package func claim(_ message: MessageID, peeking: Bool) async throws -> FanOutClaim? {
         let (flow, clock) = (self.flowControl, self.clock)
-        return try await self.read(size: .short) { database in
-            let claims: Int? = try database.value(
-                "SELECT claims FROM message WHERE id = ? AND queue = ?",
-                [message.number, WorkQueue.send.number]
-            )
-            guard let claims, let row = try database.outboxMessage(message.number) else { return nil }
-            var claim = FanOutClaim(message: row, claims: claims, isClaimed: false)
-            claim.work = try database.work(of: claim, flow: flow, clock: clock)
-            return claim.work == nil ? nil : claim
-        }
-    }
-
-    package func claim(_ message: MessageID) async throws -> FanOutClaim? {
+        if peeking { return try await self.read(size: .short) { try $0.peek(message, flow: flow, clock: clock) } }
         let claim = try await self.write { context -> FanOutClaim? in
             let claims: Int? = try context.database.value(
                 """
@@ -66,20 +53,17 @@ extension SQLiteStore: FanOutStore {
                     }
                     return try context.write(pages, of: claim).map(FanOutResult.written) ?? .lost
                 }
+            case .abandon(let reason):
+                return try await self.write { context in
+                    guard try context.renew(claim), let only = try context.database.onlyJob(of: claim.message.id)
+                    else { return .lost }
+                    return .written(FanOutWritten(isDone: true, waiter: try context.abandon(only, reason: reason)))
+                }
             }
         } catch is NoCredit {
             return .noCredit
         } catch is Joined {
             return .joined
-        }
-    }
-
-    package func abandon(_ claim: FanOutClaim, reason: String) async throws -> String? {
-        try await self.write { context in
-            guard try context.renew(claim), let only = try context.database.onlyJob(of: claim.message.id) else {
-                return nil
-            }
-            return try context.abandon(only, reason: reason)
         }
     }
 
@@ -114,6 +98,17 @@ extension WriteContext {
 }
 
 extension Database {
+    fileprivate func peek(_ message: MessageID, flow: FlowControl, clock: StoreClock) throws -> FanOutClaim? {
+        let claims: Int? = try self.value(
+            "SELECT claims FROM message WHERE id = ? AND queue = ?",
+            [message.number, WorkQueue.send.number]
+        )
+        guard let claims, let row = try self.outboxMessage(message.number) else { return nil }
+        var claim = FanOutClaim(message: row, claims: claims, isClaimed: false)
+        claim.work = try self.work(of: claim, flow: flow, clock: clock)
+        return claim.work == nil ? nil : claim
+    }
+
     /// The next work of the latest claim.
     fileprivate func work(of claim: FanOutClaim, flow: FlowControl, clock: StoreClock) throws -> FanOutWork? {
         let row = try self.first(
@@ -205,6 +200,7 @@ extension Database {
             [message, range.lowerBound, range.upperBound],
             read: DuePageRow.init
         )
+        let templates = try self.templates(Set(rows.compactMap(\.template)))
         var jobs: [Int64: (job: Job, request: SendRequest)] = [:]
         var batches: [DueBatch] = []
         for row in rows {
@@ -215,7 +211,7 @@ extension Database {
                     jobs[row.job] = (try job.job(in: self, clock: clock), request)
                 }
                 guard let (job, request) = jobs[row.job] else { continue }
-                batches.append(try row.batch(job: job, request: request, now: clock.now))
+                batches.append(try row.batch(job: job, request: request, templates: templates, now: clock.now))
             } catch let error as StoreError {
                 // Its job ends with its expiry; the others go on.
                 logger.warning("A batch cannot be read", metadata: ["error": "\(error)"])
@@ -234,7 +230,7 @@ private struct DuePageRow {
     let from: Int64
     let to: Int64
     let due: Int64?
-    let retries: Data?
+    let retries: [UInt8]?
     let template: Int64?
 
     init(_ row: Row) {
@@ -247,7 +243,12 @@ private struct DuePageRow {
         self.template = row["template"]
     }
 
-    func batch(job: Job, request: SendRequest, now: Int64) throws -> DueBatch {
+    func batch(
+        job: Job,
+        request: SendRequest,
+        templates: [Int64: DeviceTemplate.Content],
+        now: Int64
+    ) throws -> DueBatch {
         let retries = try self.retries.map(RetryList.decode) ?? []
         let overdue = Duration.milliseconds(now.clampedSubtracting(self.due ?? now))
         return DueBatch(
@@ -259,7 +260,8 @@ private struct DuePageRow {
             retries: retries.map {
                 RetryDevice(row: $0.row, tries: $0.tries, wait: max(.zero, $0.wait - overdue))
             },
-            template: self.template
+            template: self.template,
+            content: self.template.flatMap { templates[$0] }
         )
     }
 }

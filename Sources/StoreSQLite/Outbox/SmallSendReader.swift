@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -27,6 +26,7 @@ struct SmallSendReader {
     private let credit: (PushService) throws -> Credit
     private let through: Int64
     private let jobs: RawStatement
+    private let columns: JobColumns
     private let tags: TagFinder
     private let devices: PreparedTagQuery
     private let recipients: RawStatement
@@ -43,6 +43,7 @@ struct SmallSendReader {
         self.tags = try TagFinder(database, app: app)
         self.through = try database.highestRegistration()
         self.jobs = try RawStatement(Self.members, in: database)
+        self.columns = JobColumns(self.jobs)
         self.devices = try PreparedTagQuery(Self.query, in: database)
         self.recipients = try RawStatement(RecipientTable.all, in: database)
     }
@@ -61,13 +62,13 @@ struct SmallSendReader {
         var count = 0
         // A hundred large ones do not fill the memory: the rest is read next time.
         while count < 100 * SmallSend.maximumDevices, !isUsedUp, try self.jobs.step() {
-            guard case .send(let request) = try StoredJSON.work(from: self.jobs.bytes(2)) else {
+            guard case .send(let request) = try StoredJSON.work(from: self.jobs.bytes(self.columns.work)) else {
                 throw StoreError(.corrupt, "a send message holds another job")
             }
-            guard let id = JobID(bytes: self.jobs.bytes(1)) else {
+            guard let id = JobID(bytes: self.jobs.bytes(self.columns.id)) else {
                 throw StoreError(.corrupt, "a row's job id is not 16 bytes")
             }
-            let sequence = self.jobs.integer(0)
+            let sequence = self.jobs.integer(self.columns.sequence)
             let audience = try self.audience(of: request, job: sequence)
             for reach in audience.reaches {
                 count += reach.devices.count
@@ -79,16 +80,16 @@ struct SmallSendReader {
                 if left.devices > 0, spent[reach.pns, default: 0] > left.devices { isUsedUp = true }
             }
             // A moment before 1970 is none: 0 is what NULL reads as.
-            let startsAt = self.jobs.integer(5)
+            let startsAt = self.jobs.integer(self.columns.startsAt)
             sends.append(
                 SmallSend(
                     sequence: sequence,
                     id: id,
                     request: request,
-                    accepted: Timestamp(milliseconds: self.jobs.integer(3)),
-                    expires: Timestamp(milliseconds: self.jobs.integer(4)),
+                    accepted: Timestamp(milliseconds: self.jobs.integer(self.columns.accepted)),
+                    expires: Timestamp(milliseconds: self.jobs.integer(self.columns.expires)),
                     startsAt: startsAt == 0 ? nil : Timestamp(milliseconds: startsAt),
-                    waiter: self.jobs.text(6),
+                    waiter: self.jobs.text(self.columns.waiter),
                     audience: audience,
                     through: request.audience.expression == nil ? .max : self.through
                 )
@@ -116,20 +117,29 @@ struct SmallSendReader {
     /// The devices of a statement, which come service by service.
     private func audience(read devices: RawStatement, platforms: [PushService]) throws -> SmallSend.Audience {
         var reaches: [SmallSend.Reach] = []
-        var names = CredentialNames(self.database)
+        let service = devices.column("pns")
+        var columns = DeviceColumns(devices, in: self.database)
         var count = 0
         while try devices.step() {
             count += 1
             if count > SmallSend.maximumDevices { return .large }
-            let pns = try PushService(stored: Int(devices.integer(0)))
+            let pns = try PushService(stored: Int(devices.integer(service)))
             guard platforms.isEmpty || platforms.contains(pns) else { continue }
             if reaches.last?.pns != pns { reaches.append(SmallSend.Reach(pns: pns)) }
-            let (last, index) = (reaches.count - 1, reaches[reaches.count - 1].devices.count)
-            try names.append(devices.integer(3), at: index, to: &reaches[last].devices.credentials)
-            reaches[last].devices.rows.append(devices.integer(1))
-            devices.append(2, to: &reaches[last].devices.handles)
+            try columns.append(to: &reaches[reaches.count - 1].devices)
         }
         return .all(reaches)
+    }
+}
+
+/// The places of the columns of ``SmallSendReader/members``.
+private struct JobColumns {
+    let sequence, id, work, accepted, expires, startsAt, waiter: Int32
+
+    init(_ jobs: RawStatement) {
+        (self.sequence, self.id, self.work) = (jobs.column("sequence"), jobs.column("id"), jobs.column("work"))
+        (self.accepted, self.expires) = (jobs.column("accepted"), jobs.column("expires"))
+        (self.startsAt, self.waiter) = (jobs.column("starts_at"), jobs.column("waiter"))
     }
 }
 

@@ -39,7 +39,7 @@ extension Database {
     /// The number of a credential, given now if need be; nil for the default one.
     func ensureNumber(of credential: CredentialName, _ pns: PushService, app: Int64) throws -> Int64? {
         guard credential != .default else { return nil }
-        let values: StatementArguments = [app, pns.number, credential.name]
+        let values: Database.Values = [app, pns.number, credential.name]
         let sql = "SELECT number FROM credential WHERE app = ? AND pns = ? AND name = ?"
         if let found: Int64 = try self.value(sql, values) { return found }
         try self.run("INSERT INTO credential(app, pns, name) VALUES (?, ?, ?)", values)

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PushModel
 import Store
 import StoreKit
@@ -31,9 +30,8 @@ enum HandleIndex {
 extension HandleIndex {
     /// The faults of the entries: each live registration must have one, and no two the same device's handle.
     static func faults(in database: Database, _ digest: HandleDigest) throws -> [String] {
-        var faults: [String] = []
-        // All of it sees one state of the store.
-        try database.inTransaction(.deferred) {
+        try database.reading { database in
+            var faults: [String] = []
             let (missing, found) = try self.missing(in: database, digest)
             faults += missing
             let all: Int = try database.value("SELECT count(*) FROM handle_index") ?? 0
@@ -46,9 +44,8 @@ extension HandleIndex {
             let broken: Int = try database.value(gaps) ?? 0
             if broken != 0 { faults.append("\(broken) numbers of handles have positions without an entry") }
             faults += try self.twins(in: database)
-            return .commit
+            return faults
         }
-        return faults
     }
 
     /// Live registrations without an entry, and how many have one.
@@ -80,25 +77,24 @@ extension HandleIndex {
     }
 
     private static func twins(in database: Database) throws -> [String] {
-        let pairs = try Row.fetchCursor(
-            database,
-            sql: """
-                SELECT one.id, one.handle, one.pns, one.template_slot, other.id AS other_id, other.handle AS other_handle
-                FROM handle_index AS a
-                CROSS JOIN handle_index AS b ON b.digest = a.digest AND (b.position = 0 OR b.position < a.position)
-                CROSS JOIN registration AS one ON one.row = a.row
-                CROSS JOIN registration AS other ON other.row = b.row
-                WHERE a.position <> 0 AND one.pns = other.pns AND one.app = other.app
-                    AND one.handle IS NOT NULL AND other.handle IS NOT NULL AND one.template_slot IS other.template_slot
-                """
-        )
         var faults: [String] = []
-        while faults.count < SQLiteStore.mostFaults, let pair = try pairs.next() {
+        try database.read(
+            """
+            SELECT one.id, one.handle, one.pns, one.template_slot, other.id AS other_id, other.handle AS other_handle
+            FROM handle_index AS a
+            CROSS JOIN handle_index AS b ON b.digest = a.digest AND (b.position = 0 OR b.position < a.position)
+            CROSS JOIN registration AS one ON one.row = a.row
+            CROSS JOIN registration AS other ON other.row = b.row
+            WHERE a.position <> 0 AND one.pns = other.pns AND one.app = other.app
+                AND one.handle IS NOT NULL AND other.handle IS NOT NULL AND one.template_slot IS other.template_slot
+            """
+        ) { pair in
             guard let slot = try? RegistrationSlot(stored: pair["pns"], template: pair["template_slot"]),
                 Handle(stored: pair["handle"]).sameDevice(at: slot.pns).contains(pair["other_handle"])
-            else { continue }
+            else { return true }
             let (id, other) = (pair["id"] as String, pair["other_id"] as String)
             faults.append("registration \(id): it has the same handle as \(other)")
+            return faults.count < SQLiteStore.mostFaults
         }
         return faults
     }
@@ -107,7 +103,7 @@ extension HandleIndex {
 extension Database {
     /// How the store makes numbers of handles.
     func handleDigest(mask: UInt64 = .max) throws -> HandleDigest {
-        let key: Data? = try self.value("SELECT key FROM handle_key WHERE id = 1")
-        return try HandleDigest(key: key ?? Data(), mask: mask)
+        let key: [UInt8]? = try self.value("SELECT key FROM handle_key WHERE id = 1")
+        return try HandleDigest(key: Data(key ?? []), mask: mask)
     }
 }

@@ -1,4 +1,3 @@
-import GRDB
 package import PushModel
 package import Store
 import StoreKit
