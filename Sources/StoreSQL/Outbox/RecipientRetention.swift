@@ -39,17 +39,17 @@ package enum RecipientRetention {
 
 extension SQLEngine {
     /// Removes lists of which nothing will be sent again.
-    package func removeRecipients(after cursor: Int64, limit: Int) async throws -> RetentionChunk {
+    package func removeRecipients(after cursor: Int64, limit: Int) async throws -> ChoreChunk {
         let (now, most) = (self.clock.now, min(limit, 500))
         // Looks before it writes, and at some hundred jobs at a time.
         let found = try await self.rows(RecipientRetention.listed(after: cursor, now: now, limit: most))
         let jobs: [Int64] = try found.map { try $0["job"] }
         let over: [Int64] = try found.filter { try $0["is_over"] }.map { try $0["job"] }
         let next = jobs.count == most ? jobs.last : nil
-        guard let first = over.first else { return RetentionChunk(removed: 0, next: next) }
+        guard let first = over.first else { return ChoreChunk(rows: 0, next: next) }
         let removal = RecipientRetention.removal(of: over, now: now, limit: limit)
         let removed = try await self.perform(SQLTransaction(SQLDecision(writing: [removal]) { $0[0].count }))
         // The rest of these lists is next.
-        return RetentionChunk(removed: removed, next: removed == limit ? first - 1 : next)
+        return ChoreChunk(rows: removed, next: removed == limit ? first - 1 : next)
     }
 }

@@ -16,7 +16,7 @@ struct RowWalker: RowSource {
 
     static let tagged = TagQuery(rows: "pns = ?3 AND row >= ?4 ORDER BY row")
     static let live =
-        "SELECT row FROM registration WHERE app = ?1 AND pns = ?2 AND \(RegistrationRow.isLive) AND row >= ?3 ORDER BY row"
+        "SELECT row FROM registration WHERE app = ?1 AND pns = ?2 AND \(KeptRegistration.live) AND row >= ?3 ORDER BY row"
     static let spanned = TagQuery(rows: "pns = ?3 AND row >= ?4 ORDER BY row LIMIT 1 OFFSET 15")
     static let handles = "SELECT row, handle, credential FROM registration WHERE row >= ?1 ORDER BY row"
 

@@ -55,7 +55,7 @@ extension WriteContext {
         ).rows
         guard let row = found.first else { return }
         // Of a first attempt all of its range is meant.
-        let retries = try batch.attempt > 0 ? RetryList.decode(Data(row["retries"] ?? [UInt8]())) : nil
+        let retries = try batch.attempt > 0 ? RetryList.decode(row["retries"] ?? []) : nil
         let calls = try self.calls(of: job, pns: batch.pns, from: row["from_id"], to: row["to_id"])
         switch UnsentBatch(size: batch.size, retries: retries, calls: calls, cause: cause) {
         case .open(let left):

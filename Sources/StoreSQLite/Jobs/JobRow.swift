@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import StoreKit
 import StoreSQL

@@ -81,7 +81,7 @@ extension WriteContext {
         )
         // The devices of a first attempt are known only by number: their list was in the message.
         let retries = try found["retries"] as [UInt8]?
-        let failures = try (retries.map { try RetryList.decode(Data($0)) } ?? []).map {
+        let failures = try (retries.map(RetryList.decode) ?? []).map {
             DeviceFailure(row: $0.row, failure: .dead, status: 0, reason: "")
         }
         try self.insert(failures, of: job, batch.pns, at: self.wall)

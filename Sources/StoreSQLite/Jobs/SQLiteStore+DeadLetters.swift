@@ -47,7 +47,7 @@ extension SQLiteStore: DeadLetterStore {
         guard let retries = try await self.rows(batch).first?["retries"] as [UInt8]?? ?? nil else {
             return ReplayList(devices: try await self.audience(of: page, job: job))
         }
-        let devices = try RetryList.decode(Data(retries))
+        let devices = try RetryList.decode(retries)
         let rows = Set(devices.map(\.row))
         let records = try await self.rows(
             """

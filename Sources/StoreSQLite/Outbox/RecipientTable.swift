@@ -154,33 +154,6 @@ extension SQLiteStore {
         }
         return recipients
     }
-
-    /// Removes lists of which nothing will be sent again.
-    func removeRecipients(after cursor: Int64, limit: Int) async throws -> ChoreChunk {
-        let now = self.clock.now
-        // Looks before it writes, and at some hundred jobs at a time.
-        let (over, next) = try await self.read { database in
-            var (over, last) = ([Int64](), cursor)
-            for _ in 0..<min(limit, 500) {
-                guard let job: Int64 = try database.value(RecipientTable.next, [last]) else {
-                    return (over, nil as Int64?)
-                }
-                last = job
-                if try database.exists(RecipientTable.isOver, [job, now]) { over.append(job) }
-            }
-            return (over, last)
-        }
-        guard !over.isEmpty else { return ChoreChunk(rows: 0, next: next) }
-        return try await self.write { context in
-            var left = limit
-            for job in over where try context.database.exists(RecipientTable.isOver, [job, context.now]) {
-                left -= try context.database.change(RecipientTable.remove, [job, left])
-                // The rest of this list is next.
-                if left == 0 { return ChoreChunk(rows: limit, next: job - 1) }
-            }
-            return ChoreChunk(rows: limit - left, next: next)
-        }
-    }
 }
 
 extension WriteContext {

@@ -1,4 +1,3 @@
-import GRDB
 import PushModel
 import Store
 import StoreKit

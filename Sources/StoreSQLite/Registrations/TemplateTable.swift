@@ -1,4 +1,3 @@
-import GRDB
 package import PushModel
 import Store
 import StoreKit
