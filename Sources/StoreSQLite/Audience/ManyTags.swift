@@ -212,7 +212,7 @@ struct RowSearch: Sendable {
 
 extension Database {
     static let liveWithTags = """
-        SELECT app, user, tags, handle, credential FROM registration WHERE row = ?1 AND pns = ?2 AND \(KeptRegistration.live)
+        SELECT row, app, user, tags, handle, credential FROM registration WHERE row = ?1 AND pns = ?2 AND \(KeptRegistration.live)
         """
 
     /// Appends those of some rows that are live there and have one of the tags.
