@@ -299,34 +299,6 @@ import Testing
         try await self.expectSound()
     }
 
-    @Test(arguments: ["nonsense", "", "+7", "007", "4711", "0190f5fe-0000-7000-8000-000000000000"])
-    func unknownDeadLettersAreListedAndDiscarded(name: String) async throws {
-        let letter = try await self.die(name)
-        #expect(letter.size == 2)
-        let blockedReason = try #require(letter.blockedReason)
-        #expect(try await self.replay(letter) == .refused(blockedReason))
-        // What cannot be read may hold whole handles.
-        #expect(try await self.store.deadLetter(letter.id, app: .default)?.body == [])
-        #expect(try await self.store.discard(deadLetter: letter.id, app: .default)?.id == letter.id)
-        #expect(try await self.store.discard(deadLetter: letter.id, app: .default) == nil)
-        #expect(try await self.store.deadLetter(letter.id, app: .default) == nil)
-    }
-
-    /// It may be any app's, so no app's operator sees it.
-    @Test func whatNamesNoDeclaredAppIsNoAppsAndKeepsNoHandle() async throws {
-        let handle = "a-whole-handle-of-somebody-who-is-elsewhere"
-        try await self.scenario.deadLetter("nonsense", app: nil, body: Array(handle.utf8))
-        #expect(try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.isEmpty)
-        #expect(try await self.store.deadLetter(1, app: .default) == nil)
-        #expect(try await self.store.replay(deadLetter: 1, app: .default) == nil)
-        #expect(try await self.store.discard(deadLetter: 1, app: .default) == nil)
-        #expect(try await !self.fixture.mentions(handle))
-        let letter = try #require(try await self.store.deadLetters(DeadLetterQuery(app: nil, limit: 1)).items.first)
-        #expect(letter.app == nil && letter.size == handle.utf8.count)
-        #expect(try await self.store.discard(deadLetter: letter.id, app: nil) == letter)
-        #expect(try await self.store.deadLetters(DeadLetterQuery(app: nil, limit: 1)).items.isEmpty)
-    }
-
     @Test func eachAppListsItsOwnDeadLetters() async throws {
         let (shop, unknown) = (try AppID("shop"), try AppID("unknown"))
         for app in [AppID.default, shop] { _ = try await self.store.apply(.app(app, AppSpec())) }

@@ -9,6 +9,7 @@ package typealias AppAdministration = AccountStore & AdministrationStore & AppSt
 /// A store that a driver makes for one test of administration, on clocks that the test moves; what it keeps goes with it.
 package protocol AdministrationFixture: Sendable {
     var administration: any AppAdministration { get }
+    var deadLetters: any DeadLetterStore { get }
     var time: TestTime { get }
 
     /// Opens the same store once more, as another process does.
@@ -37,6 +38,7 @@ package protocol StoreFixture: AdministrationFixture {
 
 extension StoreFixture {
     package var administration: any AppAdministration { self.store }
+    package var deadLetters: any DeadLetterStore { self.store }
 
     package func anotherAdministration() throws -> any AppAdministration { try self.another() }
 }

@@ -17,6 +17,7 @@ import Testing
 /// The stores of the contract's suites about administration.
 private final class PostgreSQLFixture: AdministrationFixture {
     let administration: any AppAdministration
+    let deadLetters: any DeadLetterStore
     let time = TestTime()
     private let clock: StoreClock
     /// Each test has tables of its own.
@@ -27,7 +28,8 @@ private final class PostgreSQLFixture: AdministrationFixture {
         let connection = try Self.connection(to: self.schema)
         try connection.run("CREATE SCHEMA \(self.schema)")
         for table in Self.tables { try connection.run(table) }
-        self.administration = try PostgreSQLEngine(connection, clock: self.clock)
+        let engine = try PostgreSQLEngine(connection, clock: self.clock)
+        (self.administration, self.deadLetters) = (engine, engine)
     }
 
     func anotherAdministration() throws -> any AppAdministration {
@@ -83,7 +85,26 @@ private final class PostgreSQLFixture: AdministrationFixture {
             tat bigint NOT NULL, PRIMARY KEY (app, pns, credential))
         """,
         // Of these the statements ask only whether the app has any.
-        "CREATE TABLE registration(app bigint NOT NULL)", "CREATE TABLE job(app bigint NOT NULL)",
-        "CREATE TABLE content(app bigint NOT NULL)",
+        "CREATE TABLE registration(app bigint NOT NULL)", "CREATE TABLE content(app bigint NOT NULL)",
+        """
+        CREATE TABLE dead(
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, queue text NOT NULL, type text NOT NULL, message text NOT NULL,
+            digest bigint NOT NULL, app text NOT NULL, number bigint NOT NULL, reason text NOT NULL, body bytea NOT NULL,
+            size bigint NOT NULL, at bigint NOT NULL, closed bigint NOT NULL DEFAULT 0, job bytea, pns bigint, page bigint,
+            attempt bigint, work text, UNIQUE (queue, type, message, digest), UNIQUE (app, number))
+        """,
+        "CREATE TABLE dead_number(app text PRIMARY KEY, last bigint NOT NULL)",
+        // Of these a dead letter that stands for no work has no row.
+        """
+        CREATE TABLE job(
+            app bigint NOT NULL, sequence bigint PRIMARY KEY, id bytea NOT NULL, state bigint, expires bigint, ends bigint,
+            cleared bigint, emptied bigint)
+        """,
+        """
+        CREATE TABLE batch(
+            job bigint, pns bigint, page bigint, attempt bigint, from_id bigint, to_id bigint, size bigint, template bigint,
+            retries bytea, open bigint)
+        """,
+        "CREATE TABLE outcome(job bigint, pns bigint, page bigint, attempt bigint, failed bigint, retries bigint)",
     ]
 }
