@@ -10,24 +10,27 @@ extension JobStore where Self: SQLEngine {
         let limit = min(max(1, query.limit), 1000)
         var last: Int64?
         if let end = query.end(before: before) { last = try await self.rows(end).first.map { try $0["sequence"] } }
-        let conditions = query.conditions(before: before, from: last ?? 0)
-        let sizes = try await self.rows(
-            """
-            SELECT job.sequence, length(job.work) + coalesce(length(job.result), 0) AS size FROM job WHERE \(conditions)
-            ORDER BY job.sequence DESC LIMIT \(limit + 1)
-            """
-        )
-        var (end, bytes, count) = (Int64(0), 0, 0)
-        for row in sizes.prefix(limit) where bytes < JobQuery.pageBytes {
-            (end, bytes, count) = (try row["sequence"], bytes + (try row["size"]), count + 1)
+        var (rows, bytes, next, before) = ([JobRow](), 0, last, before)
+        reading: while true {
+            // The last look is only for whether there are more.
+            let count = min(bytes < JobQuery.pageBytes ? JobQuery.piece : 1, limit + 1 - rows.count)
+            let conditions = query.conditions(before: before, from: last ?? 0)
+            let found = try await self.rows(
+                JobTable.rows("\(conditions) ORDER BY job.sequence DESC LIMIT \(count)")
+            )
+            for row in found {
+                guard rows.count < limit, bytes < JobQuery.pageBytes else {
+                    next = before
+                    break reading
+                }
+                rows.append(try JobRow(row))
+                before = try row["sequence"]
+                bytes += try (row["work"] as String).utf8.count + ((row["result"] as String?)?.utf8.count ?? 0)
+            }
+            if found.count < count { break }
         }
-        guard count > 0 else { return Page(items: [], cursor: last.map { cursors.seal($0, .jobs, of: query.app) }) }
-        let rows = try await self.rows(
-            JobTable.rows("\(conditions) AND job.sequence >= \(end) ORDER BY job.sequence DESC")
-        )
-        let next = count < sizes.count ? end : last
         return Page(
-            items: try await self.shown(rows.map { try JobRow($0) }, clock: clock),
+            items: try await self.shown(rows, clock: clock),
             cursor: next.map { cursors.seal($0, .jobs, of: query.app) }
         )
     }
@@ -70,8 +73,10 @@ extension JobStore where Self: SQLEngine {
 }
 
 extension JobQuery {
-    /// The most text of sends and results that a page is read from, in characters: a page of large ones is short.
+    /// The most text of sends and results that a page is read from, in bytes: a page of large ones is short.
     fileprivate static let pageBytes = 1 << 20
+    /// The jobs that are read in one go: their works may be large, and no page is to be read from much more text than it shows.
+    fileprivate static let piece = 32
     /// The most jobs of a label or a caller that a page looks at, where no index finds those that are asked for.
     private static let most = 5_000
 

@@ -236,8 +236,8 @@ package struct UserRemoval: Sendable {
         var named: [Int64] = []
         for row in rows {
             var isNamed = try (row["work"] as String?).map(self.isNamed) == true
-            if !isNamed, let emptied = SQLStatement.emptied(in: try row["body"]) {
-                isNamed = try await !engine.rows(emptied).isEmpty
+            if !isNamed {
+                isNamed = try await engine.rows(SQLStatement.emptied(in: row["body"])).contains { !$0.isEmpty }
             }
             if isNamed { named.append(try row["id"]) }
         }
@@ -253,12 +253,9 @@ package struct UserRemoval: Sendable {
 }
 
 extension SQLStatement {
-    /// Finds a job whose content was removed with a user and of which a dead letter's body holds a payload; nil where it can hold none.
-    package static func emptied(in body: [UInt8]) -> SQLStatement? {
-        guard let message = try? DeliveryMessage(decoding: body), !message.batches.isEmpty else { return nil }
-        let jobs = message.batches.map { batch -> SQLStatement in
-            "SELECT id FROM job WHERE id = \(batch.key.job) AND emptied = 1"
-        }
-        return SQLStatement(joining: jobs, with: " UNION ALL ")
+    /// Each finds a job whose content was removed with a user and of which a dead letter's body holds a payload.
+    package static func emptied(in body: [UInt8]) -> [SQLStatement] {
+        guard let message = try? DeliveryMessage(decoding: body) else { return [] }
+        return Set(message.batches.map(\.key.job)).map { "SELECT id FROM job WHERE id = \($0) AND emptied = 1" }
     }
 }

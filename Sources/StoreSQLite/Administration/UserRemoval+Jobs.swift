@@ -133,6 +133,6 @@ extension UserRemoval {
 extension Database {
     /// Whether the body of a dead letter holds a payload of a send whose content was removed with a user.
     func isEmptied(_ body: [UInt8]) throws -> Bool {
-        try SQLStatement.emptied(in: body).map { try !self.answer($0).rows.isEmpty } ?? false
+        try SQLStatement.emptied(in: body).contains { try !self.answer($0).rows.isEmpty }
     }
 }
