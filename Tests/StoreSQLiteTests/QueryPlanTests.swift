@@ -345,7 +345,8 @@ struct QueryPlanTests {
         let isList =
             sql.contains("ORDER BY registration.row") || sql.contains("ORDER BY job.sequence DESC")
             || sql == RowWalker.live || sql == UserRemoval.jobs
-        let hasBetter = ["user\" = ?", "user = ?", "job.key = ?", "job.label = ?", "tagged"].contains { sql.contains($0) }
+        let better = ["user\" = ?", "user = ?", "job.key = ?", "job.label = ?", "tagged"]
+        let hasBetter = better.contains { sql.contains($0) }
         if isByWide, !isList || hasBetter { return true }
         let isExistence = sql == "SELECT 1 FROM batch WHERE job = ? LIMIT 1"
         // An insert's and a deletion's steps are the checks of foreign keys.
