@@ -270,7 +270,7 @@ struct QueryPlanTests {
         let terms = RegistrationTerms(request, of: job, at: .now)
         let statements =
             RegistrationReading(request, terms, table).statements + [
-                RegistrationTable.forgetOldest(of: ann, app: 1, most: 5, now: 1),
+                RegistrationTable.forgetOldest(of: ann, app: 1, most: 5, new: 1, now: 1),
                 RegistrationReading.installed(try Tag("t", .folded), app: 1),
             ]
         var searches: Set<String> = []

@@ -4,7 +4,7 @@ package import PushModel
 package struct AcceptedJobs: Sendable {
     /// The result for each job, in order.
     package var answers: [JobAcceptance]
-    /// New ones, to be published.
+    /// New ones, to be published; those that small sends share are the last.
     package var messages: [OutboxMessage]
     /// New ones that the sweeper publishes, for their app's window has no room for them.
     package var deferred: [OutboxMessage]

@@ -38,6 +38,8 @@ package struct JobAdmission {
         package let queue: WorkQueue
         package let priority: Priority
         package let state: MessageState
+        /// Whether small sends share it, and later ones may join them.
+        package let isShared: Bool
         /// Its new members among ``JobAdmission/jobs``, the first and the last, and how many they are.
         package fileprivate(set) var members: ClosedRange<Int>
         package fileprivate(set) var count = 1
@@ -158,7 +160,14 @@ package struct JobAdmission {
             state = try self.windows[job.priority, default: JobWindow(self.window)].begin(in: queue, load: load)
         }
         self.messages.append(
-            Message(joined: joined, queue: queue, priority: job.priority, state: state, members: place...place)
+            Message(
+                joined: joined,
+                queue: queue,
+                priority: job.priority,
+                state: state,
+                isShared: isSmall,
+                members: place...place
+            )
         )
         if isSmall { self.shared[job.priority] = self.messages.count - 1 }
         return self.messages.count - 1

@@ -19,12 +19,11 @@ package enum RecipientRetention {
 
     /// Removes the first devices of lists that are over still.
     package static func removal(of jobs: [Int64], now: Int64, limit: Int) -> SQLStatement {
-        let list = SQLStatement(joining: jobs.map { "\($0)" }, with: ", ")
-        return """
-            DELETE FROM recipient WHERE (job, pns, number) IN (
-                SELECT r.job, r.pns, r.number FROM recipient AS r WHERE r.job IN (
-                    SELECT sequence FROM job WHERE sequence IN (\(list)) AND \(self.isOver(at: now))) LIMIT \(limit))
-            """
+        """
+        DELETE FROM recipient WHERE (job, pns, number) IN (
+            SELECT r.job, r.pns, r.number FROM recipient AS r WHERE r.job IN (
+                SELECT sequence FROM job WHERE sequence IN (\(numbers: jobs)) AND \(self.isOver(at: now))) LIMIT \(limit))
+        """
     }
 
     /// Whether nothing of a job will be sent again: its dead letters cannot be replayed after its time, nor where it was stopped.

@@ -11,8 +11,9 @@ extension RegistrationTable {
         if let id = change.deleted {
             writes += self.remember(deletionOf: id, by: terms.user, version: terms.sequence, most: terms.most)
         }
-        if change.changes.contains(where: { $0.before == nil }), let user = terms.user, let most = terms.most {
-            writes.append(Self.forgetOldest(of: user, app: self.app, most: most, now: self.clock.now))
+        let new = change.changes.count { $0.before == nil }
+        if new > 0, let user = terms.user, let most = terms.most {
+            writes.append(Self.forgetOldest(of: user, app: self.app, most: most, new: new, now: self.clock.now))
         }
         return writes
     }
@@ -102,12 +103,12 @@ extension RegistrationTable {
     /// Forgets ended registrations of a user with many, except those that an earlier change may still concern.
     ///
     /// Two for each new one, so that their number stays below that of a day's changes.
-    static func forgetOldest(of user: UserName, app: Int64, most: Int, now: Int64) -> SQLStatement {
+    static func forgetOldest(of user: UserName, app: Int64, most: Int, new: Int, now: Int64) -> SQLStatement {
         let past: SQLStatement = """
             FROM registration WHERE app = \(app) AND "user" = \(user.key.text) AND \(raw: KeptRegistration.past) ORDER BY version
             """
         return """
-            DELETE FROM registration WHERE "row" IN (SELECT "row" \(past) LIMIT 2) AND \(KeptRegistration.isFinal(at: now))
+            DELETE FROM registration WHERE "row" IN (SELECT "row" \(past) LIMIT \(2 * new)) AND \(KeptRegistration.isFinal(at: now))
                 AND EXISTS (SELECT 1 \(past) LIMIT 1 OFFSET \(most))
             """
     }

@@ -55,6 +55,7 @@ extension WriteContext {
         let last: Int64? = try self.database.value("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
         let first = (last ?? 0) + 1
         var accepted = AcceptedJobs(answers: answers)
+        var (own, shared) = ([(OutboxMessage, MessageState)](), [(OutboxMessage, MessageState)]())
         let messages = try admission.messages.map { message in
             let id = try self.put(message, from: first, app: app.number)
             if message.joined == nil {
@@ -64,9 +65,12 @@ extension WriteContext {
                     queue: message.queue,
                     priority: message.priority
                 )
-                if message.state == .deferred { accepted.deferred.append(new) } else { accepted.messages.append(new) }
+                if message.isShared { shared.append((new, message.state)) } else { own.append((new, message.state)) }
             }
             return id
+        }
+        for (new, state) in own + shared {
+            if state == .deferred { accepted.deferred.append(new) } else { accepted.messages.append(new) }
         }
         let rows = admission.jobs.map { admitted in
             JobInserter.NewRow(
