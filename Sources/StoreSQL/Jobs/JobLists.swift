@@ -6,11 +6,11 @@ extension JobStore where Self: SQLEngine {
     /// A page of jobs, newest first.
     package func list(_ query: JobQuery) async throws -> Page<Job> {
         let (cursors, clock) = (self.cursors, self.clock)
-        let before = try cursors.open(query.cursor, .jobs, of: query.app) ?? .max
+        var before = try cursors.open(query.cursor, .jobs, of: query.app) ?? .max
         let limit = min(max(1, query.limit), 1000)
         var last: Int64?
         if let end = query.end(before: before) { last = try await self.rows(end).first.map { try $0["sequence"] } }
-        var (rows, bytes, next, before) = ([JobRow](), 0, last, before)
+        var (rows, bytes, next) = ([JobRow](), 0, last)
         reading: while true {
             // The last look is only for whether there are more.
             let count = min(bytes < JobQuery.pageBytes ? JobQuery.piece : 1, limit + 1 - rows.count)
@@ -25,7 +25,8 @@ extension JobStore where Self: SQLEngine {
                 }
                 rows.append(try JobRow(row))
                 before = try row["sequence"]
-                bytes += try (row["work"] as String).utf8.count + ((row["result"] as String?)?.utf8.count ?? 0)
+                let result = try row["result"] as String?
+                bytes += (try row["work"] as String).utf8.count + (result?.utf8.count ?? 0)
             }
             if found.count < count { break }
         }
