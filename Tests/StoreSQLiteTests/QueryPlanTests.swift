@@ -97,9 +97,10 @@ struct QueryPlanTests {
         Pinned(
             sql: SQLDialect.sqlite.text(of: RecipientRetention.removal(of: [1, 2], now: 0, limit: 1)),
             plan: [
-                "SEARCH recipient USING PRIMARY KEY (job=? AND pns=? AND number=?)", "LIST SUBQUERY 3",
-                "SEARCH r USING PRIMARY KEY (job=?)", "LIST SUBQUERY 2",
-                "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)", "CORRELATED SCALAR SUBQUERY 1",
+                "SEARCH recipient USING PRIMARY KEY (job=? AND pns=? AND number=?)", "LIST SUBQUERY 4",
+                "SEARCH r USING PRIMARY KEY (job=?)", "LIST SUBQUERY 3",
+                "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)", "LIST SUBQUERY 1",
+                "SCAN json_each VIRTUAL TABLE INDEX 1:", "CORRELATED SCALAR SUBQUERY 2",
                 "SEARCH dead USING COVERING INDEX dead_job (job=?)",
             ]
         ),

@@ -161,12 +161,12 @@ private struct OpenWork {
         let hasPause: SQLStatement = "EXISTS (SELECT 1 FROM pause WHERE \(self.isPaused))"
         let cursors: SQLStatement =
             self.isFannedOut
-            ? "" : "SELECT pns, 0 AS bits FROM cursor WHERE job = \(self.job) AND done = 0 AND \(hasPause) UNION"
+            ? "" : "SELECT pns, 0 AS bits FROM cursor WHERE job = \(self.job) AND done = 0 AND \(hasPause) UNION ALL"
         return """
             \(cursors) SELECT inline_pns AS pns, 0 AS bits FROM job
             WHERE sequence = \(self.job) AND inline_pns IS NOT NULL AND finished IS NULL AND \(hasPause)
-            UNION SELECT pns, 0 FROM batch WHERE job = \(self.job) AND open = 1 AND \(hasPause)
-            UNION SELECT NULL, blocked_on FROM message WHERE id = \(self.message) AND \(hasPause)
+            UNION ALL SELECT pns, 0 FROM batch WHERE job = \(self.job) AND open = 1 AND \(hasPause)
+            UNION ALL SELECT NULL, blocked_on FROM message WHERE id = \(self.message) AND \(hasPause)
             """
     }
 }
