@@ -118,25 +118,6 @@ struct Database {
         }
     }
 
-    /// Runs a part of a transaction that is undone as a whole where it fails, or does not want to be kept.
-    ///
-    /// - Parameter body: Returns whether it is kept.
-    /// - Throws: What the part throws; SQLite's error.
-    func inSavepoint(_ body: () throws -> Bool) throws {
-        try self.run("SAVEPOINT part")
-        do {
-            if try !body() { try self.run("ROLLBACK TO part") }
-            try self.run("RELEASE part")
-        } catch {
-            // A fault of the file has undone the whole transaction, and left no savepoint.
-            if self.isInsideTransaction {
-                try self.run("ROLLBACK TO part")
-                try self.run("RELEASE part")
-            }
-            throw error
-        }
-    }
-
     var isInsideTransaction: Bool { self.connection.isInsideTransaction }
 
     private func endTransaction() throws { if self.isInsideTransaction { try self.connection.rollback() } }
