@@ -70,13 +70,15 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
         /// A query of so many numbers, in the column `value`; one parameter, and so one text, however many there are.
         package mutating func appendInterpolation(numbers: [Int64]) {
             let array = "[\(numbers.map(String.init).joined(separator: ","))]"
-            self.appendInterpolation("SELECT CAST(value AS BIGINT) AS value FROM \(elements: "\(array)")" as SQLStatement)
+            self.appendLiteral("SELECT CAST(value AS BIGINT) AS value FROM ")
+            self.appendInterpolation(elements: "\(array)")
         }
 
         /// A query of so many texts, as that of numbers.
         package mutating func appendInterpolation(texts: [String]) {
             let array = String(decoding: JSONValue.strings(texts).bytes, as: UTF8.self)
-            self.appendInterpolation("SELECT value FROM \(elements: "\(array)")" as SQLStatement)
+            self.appendLiteral("SELECT value FROM ")
+            self.appendInterpolation(elements: "\(array)")
         }
 
         /// Keeps the rows that are read as they are until the transaction ends; the last word of a query.

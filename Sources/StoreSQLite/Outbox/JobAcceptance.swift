@@ -107,7 +107,10 @@ extension WriteContext {
         }
         // It was looked at in this transaction. A second writer does this first, WHERE it is neither published nor claimed, for else
         // members would be lost from the count; and whoever takes the message away asks for as many as were read.
-        let join = try PreparedStatement("UPDATE message SET open = open + ?2, last = ?3 WHERE id = ?1", in: self.database)
+        let join = try PreparedStatement(
+            "UPDATE message SET open = open + ?2, last = ?3 WHERE id = ?1",
+            in: self.database
+        )
         try join.run(joined, [message.count, Int(jobs.upperBound)])
         return joined
     }
