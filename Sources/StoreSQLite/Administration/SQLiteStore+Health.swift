@@ -4,11 +4,14 @@ package import Store
 import StoreSQL
 
 extension SQLiteStore: StoreHealth {
-    package func state() async throws -> StoreState { try await self.state(space: self.space(), backup: self.lastBackup) }
+    package func state() async throws -> StoreState {
+        try await self.state(space: self.space(), backup: self.lastBackup)
+    }
 
     private var lastBackup: Timestamp? {
         let note = try? FileManager.default.attributesOfItem(atPath: Self.backupNote(of: self.configuration.path))
-        return (note?[.modificationDate] as? Date).map { Timestamp(milliseconds: Int64($0.timeIntervalSince1970 * 1000)) }
+        let time = note?[.modificationDate] as? Date
+        return time.map { Timestamp(milliseconds: Int64($0.timeIntervalSince1970 * 1000)) }
     }
 
     private func space() -> StoreSpace? {

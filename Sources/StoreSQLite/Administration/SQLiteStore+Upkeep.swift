@@ -20,7 +20,7 @@ extension SQLiteStore {
                 try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
             }
             guard try Self.isWhole(copy.partial) else {
-                throw StoreError(.corrupt, "the copy of \(source) is damaged: pushline store check says whether the store is")
+                throw StoreError(.corrupt, "the copy of \(source) is damaged: what says pushline store check?")
             }
         } catch let error as DatabaseError {
             throw Self.fault(error, copying: source, to: path)
