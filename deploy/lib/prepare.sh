@@ -74,10 +74,14 @@ prepare_elsewhere() {
     if [ "${#missing[@]}" -gt 0 ]; then die "This is not Debian; please install: ${missing[*]}"; fi
 }
 
-# Fetches promtool, which checks what the programs expose: out of Debian's package, for an installed one would start a service.
+# Fetches promtool, which checks what the programs expose and the alerts: out of Debian's package, for an installed one would start a
+# service. Sets PROMETHEUS, the folder it is in.
 prepare_promtool() {
     local folder="$PUSHLINE_DIR/promtool" sudo=()
-    if [ -x /usr/bin/promtool ] || [ -x "$folder/usr/bin/promtool" ]; then return; fi
+    PROMETHEUS=/usr/bin
+    if [ -x "$PROMETHEUS/promtool" ]; then return; fi
+    PROMETHEUS="$folder/usr/bin"
+    if [ -x "$PROMETHEUS/promtool" ]; then return; fi
     if ! command -v dpkg-deb >/dev/null; then die "promtool is missing under /usr/bin; please install Prometheus"; fi
     if [ "$(id -u)" -ne 0 ]; then sudo=(sudo); fi
     say "Fetching promtool ..."
