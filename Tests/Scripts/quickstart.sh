@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Does against a demonstration what the documents say: Examples/backend.sh, the curl of docs/hub.md, and an SDK of Azure Notification Hubs.
-#   Tests/Scripts/quickstart.sh BIN LOG VENV FOLDER
+# Does against a demonstration what the documents say: Examples/backend.sh, the curl of docs/hub.md, an SDK of Azure Notification Hubs,
+# and the dashboard's queries.
+#   Tests/Scripts/quickstart.sh BIN LOG VENV FOLDER TOOLS
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -8,6 +9,7 @@ BIN=${1:?the folder of the programs}
 LOG=${2:?the file for what is printed}
 VENV=${3:?the environment of Python with azure-notification-hub-unofficial}
 FOLDER=${4:?the folder of the demonstration}
+TOOLS=${5:?the folder of Prometheus}
 # shellcheck source=Tests/Scripts/demonstration.sh
 . "$ROOT/Tests/Scripts/demonstration.sh"
 
@@ -38,3 +40,6 @@ for line in '{"state":"completed","totals":{"targets":1000,"accepted":1000' '"ta
 done
 # To the one whose device is gone, and to the one who is.
 [ "$(grep -cF '"targets":0' "$LOG")" -ge 2 ] || fail "the send to the removed user finds a target: see $LOG"
+
+# Last: there are series of all that was done.
+"$ROOT/Tests/Scripts/scrape.sh" "$TOOLS" "$ENV_FILE" "$LOG.prometheus" || fail "the dashboard or the alerts do not fit what is running"

@@ -74,25 +74,28 @@ prepare_elsewhere() {
     if [ "${#missing[@]}" -gt 0 ]; then die "This is not Debian; please install: ${missing[*]}"; fi
 }
 
-# Fetches promtool, which checks what the programs expose: out of Debian's package, for an installed one would start a service.
-prepare_promtool() {
+# Fetches promtool and Prometheus, which check what the programs expose, the alerts and the dashboard: out of Debian's package, for an
+# installed one would start a service. Sets PROMETHEUS, the folder they are in.
+prepare_prometheus() {
     local folder="$PUSHLINE_DIR/promtool" sudo=()
-    if [ -x /usr/bin/promtool ] || [ -x "$folder/usr/bin/promtool" ]; then return; fi
-    if ! command -v dpkg-deb >/dev/null; then die "promtool is missing under /usr/bin; please install Prometheus"; fi
+    for PROMETHEUS in /usr/bin "$folder/usr/bin"; do
+        if [ -x "$PROMETHEUS/promtool" ] && [ -x "$PROMETHEUS/prometheus" ]; then return; fi
+    done
+    if ! command -v dpkg-deb >/dev/null; then die "promtool or prometheus is missing under /usr/bin; please install Prometheus"; fi
     if [ "$(id -u)" -ne 0 ]; then sudo=(sudo); fi
-    say "Fetching promtool ..."
+    say "Fetching Prometheus ..."
     rm -rf "$folder"
     mkdir -p "$folder"
     # Lists that are missing or too old are fetched once.
-    prepare_promtool_into "$folder" || { prepare_apt update && prepare_promtool_into "$folder"; } ||
-        die "promtool could not be fetched: apt-get download prometheus"
+    prepare_prometheus_into "$folder" || { prepare_apt update && prepare_prometheus_into "$folder"; } ||
+        die "Prometheus could not be fetched: apt-get download prometheus"
 }
 
-prepare_promtool_into() (
+prepare_prometheus_into() (
     cd "$1" || exit
     # As whoever runs this: apt's own user may not write here.
     apt-get -q -o APT::Sandbox::User="$(id -un)" download prometheus >/dev/null &&
-        dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool && rm prometheus_*.deb
+        dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool ./usr/bin/prometheus && rm prometheus_*.deb
 )
 
 # Installs a package of PyPI into an environment of its own, once; sets VENV.
