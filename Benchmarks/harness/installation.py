@@ -52,7 +52,7 @@ apps:
       key_id: ABC1234567
       team_id: DEF1234567
       topic: com.example.greedy
-      endpoint: "https://localhost:{port}"
+      endpoint: "https://localhost:{flooded}"
       trust_file: "{folder}/server.pem"
 """
 
@@ -96,9 +96,9 @@ class Installation:
     def start(self):
         self._make_keys()
         self._start_token_endpoint()
-        self.receiver = Receiver(
-            self.processes, self.folder / "receiver", self.folder / "server.pem", self.folder / "server.key"
-        )
+        self.receiver = Receiver(self.processes, self.folder)
+        # The push services are many machines: what floods one of them delays nobody else's pushes there.
+        self.flooded = Receiver(self.processes, self.folder, "flooded-receiver")
         self._write_credentials()
         ports = {name: free_port() for name in OURS}
         self.environment = {
@@ -201,7 +201,7 @@ class Installation:
             "token_uri": f"https://localhost:{self.token_port}/token",
         }
         (self.folder / "fcm.json").write_text(json.dumps(account))
-        apps = APPS.format(folder=self.folder, port=self.receiver.port, vapid=self.vapid)
+        apps = APPS.format(folder=self.folder, port=self.receiver.port, flooded=self.flooded.port, vapid=self.vapid)
         (self.folder / "apps.yaml").write_text(apps)
 
     # ---- What it costs ----

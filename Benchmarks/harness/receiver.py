@@ -16,10 +16,10 @@ def traced_token(number):
 
 
 class Receiver:
-    def __init__(self, processes, program, certificate, key):
-        self.process = processes.start(
-            "receiver", [program, 0, certificate, key], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+    def __init__(self, processes, folder, name="receiver"):
+        self.name = name
+        command = [folder / "receiver", 0, folder / "server.pem", folder / "server.key"]
+        self.process = processes.start(name, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.arrivals = queue.Queue()
         self.answers = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -37,7 +37,7 @@ class Receiver:
         except queue.Empty:
             answer = None
         if answer is None:
-            raise Failure("the receiver does not answer; its log is receiver.log")
+            raise Failure(f"the receiver does not answer; its log is {self.name}.log")
         return answer
 
     def ask(self, word):

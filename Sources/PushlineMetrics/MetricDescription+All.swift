@@ -16,6 +16,7 @@ extension MetricDescription {
             exchangesStopped, breakersOpen, breakersOpened, credentialExpiry,
         ] + [
             storeCommitDuration, storeCommitChanges, storeBytes, storeLogBytes, storeFreeBytes,
+            backupTime,
         ] + [
             processCPU, processMemory, processVirtualMemory, processOpenFiles, processMaximumFiles, processStart,
             processThreads,
@@ -374,5 +375,11 @@ extension MetricDescription {
         .gauge,
         in: [.api],
         "what the file system of the store has left, likewise"
+    )
+    package static let backupTime = MetricDescription(
+        "pushline_backup_timestamp_seconds",
+        .gauge,
+        in: [.api],
+        "when pushline store backup last made one; without one there is no series"
     )
 }

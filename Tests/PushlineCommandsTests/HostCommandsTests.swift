@@ -76,6 +76,28 @@ import Testing
         #expect(try await host.run("store", "check") == ["0 jobs: all adds up"])
     }
 
+    @Test func aFolderKeepsTheLatestBackups() async throws {
+        let host = try Host()
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        let configured = ConfiguredStore(try PushlineConfiguration(file: host.path("pushline.yaml")))
+        #expect(try await configured.open(logger: HostOptions.logger).state().backup == nil)
+        let (oldest, old) = ("pushline-20200101T000000Z.sqlite", "pushline-20200102T000000Z.sqlite")
+        try FileManager.default.createDirectory(atPath: host.path("backups"), withIntermediateDirectories: false)
+        for name in [oldest, old, "pushline-mine.sqlite"] { try host.write("", to: "backups/\(name)") }
+        let lines = try await host.run("store", "backup", "--keep", "2", host.path("backups"))
+        #expect(lines.count == 2)
+        #expect(lines[1] == "\(host.path("backups/\(oldest)")): removed")
+        let left = try FileManager.default.contentsOfDirectory(atPath: host.path("backups")).sorted()
+        #expect(left.count == 3)
+        #expect(left[0] == old)
+        #expect(left[2] == "pushline-mine.sqlite")
+        let backup = try #require(try await configured.open(logger: HostOptions.logger).state().backup)
+        #expect(abs(Timestamp.now.milliseconds - backup.milliseconds) < 60_000)
+        #expect(throws: (any Error).self) {
+            _ = try PushlineCommand.parseAsRoot(["store", "backup", "--keep", "0", "folder"])
+        }
+    }
+
     /// Which file, what is wrong with it, and what to do: not SQLite's number alone.
     @Test func aDamagedFileIsReportedByName() async throws {
         let host = try Host()

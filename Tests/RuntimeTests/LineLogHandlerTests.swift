@@ -10,9 +10,9 @@ import Testing
 @Suite struct LineLogHandlerTests {
     private let lines = NIOLockedValueBox<[String]>([])
 
-    private func logger(_ format: LogSettings.Format) -> Logger {
+    private func logger(_ format: LogSettings.Format, hasPriority: Bool = false) -> Logger {
         var logger = Logger(label: "test") { label in
-            LineLogHandler(label: label, format: format, level: .info) { line in
+            LineLogHandler(label: label, format: format, level: .info, hasPriority: hasPriority) { line in
                 self.lines.withLockedValue { $0.append(line) }
             }
         }
@@ -26,6 +26,14 @@ import Testing
         let parts = line.split(separator: " ", maxSplits: 1)
         #expect(parts[0].hasSuffix("Z"))
         #expect(parts[1] == #"info test: Sent empty="" job.id=7 reason="x\u{a}y\"" to="a b""#)
+    }
+
+    @Test func theJournalIsToldThePriority() throws {
+        self.logger(.text, hasPriority: true).error("Bad")
+        self.logger(.json, hasPriority: true).notice("Good")
+        let lines = self.lines.withLockedValue { $0 }
+        #expect(lines[0].hasPrefix("<3>2"))
+        #expect(lines[1].hasPrefix(#"<5>{"time":"#))
     }
 
     @Test func anEventIsOneLineOfJSON() throws {

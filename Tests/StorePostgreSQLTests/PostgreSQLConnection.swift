@@ -28,7 +28,7 @@ import StoreSQL
         let values = unsafe statement.values.map { value in unsafe value.text.flatMap { unsafe strdup($0) } }
         defer { unsafe values.forEach { unsafe free($0) } }
         let pointers = unsafe values.map { unsafe UnsafePointer($0) }
-        let text = SQLDialect.postgreSQL.text(of: statement)
+        let text = statement.postgreSQLText
         let count = unsafe Int32(pointers.count)
         guard let result = unsafe PQexecParams(self.handle, text, count, nil, pointers, nil, nil, 0) else {
             throw StoreError(.unavailable, "there is no answer")

@@ -85,7 +85,7 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
-            sql: SQLDialect.sqlite.text(of: RecipientRetention.listed(after: 0, now: 0, limit: 1)),
+            sql: RecipientRetention.listed(after: 0, now: 0, limit: 1).text,
             plan: [
                 "CO-ROUTINE listed", "SETUP", "SEARCH recipient USING PRIMARY KEY (job>?)", "RECURSIVE STEP",
                 "SCAN listed",
@@ -95,7 +95,7 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
-            sql: SQLDialect.sqlite.text(of: RecipientRetention.removal(of: [1, 2], now: 0, limit: 1)),
+            sql: RecipientRetention.removal(of: [1, 2], now: 0, limit: 1).text,
             plan: [
                 "SEARCH recipient USING PRIMARY KEY (job=? AND pns=? AND number=?)", "LIST SUBQUERY 4",
                 "SEARCH r USING PRIMARY KEY (job=?)", "LIST SUBQUERY 3",
@@ -189,7 +189,7 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
-            sql: SQLDialect.sqlite.text(of: JobTable.jobsToExpire(at: 0, limit: 1)),
+            sql: JobTable.jobsToExpire(at: 0, limit: 1).text,
             plan: ["SEARCH job USING INDEX job_ends (ends<?)"]
         ),
         Pinned(
@@ -227,7 +227,7 @@ struct QueryPlanTests {
     @Test(arguments: [AppID.default, nil])
     func aQueuesGroupIsFoundByOneLook(app: AppID?) async throws {
         let keep = try TemporaryStore()
-        let sql = SQLDialect.sqlite.text(of: QueueTable.groups(of: app, now: 0))
+        let sql = QueueTable.groups(of: app, now: 0).text
         let searches = try await self.plan(sql, in: keep.store).filter { $0.contains("message_due") }
         let group =
             app == nil
@@ -276,7 +276,7 @@ struct QueryPlanTests {
             ]
         var searches: Set<String> = []
         for statement in statements {
-            let steps = try await self.plan(SQLDialect.sqlite.text(of: statement), in: keep.store)
+            let steps = try await self.plan(statement.text, in: keep.store)
             searches.formUnion(steps.filter { $0.hasPrefix("SEARCH") })
         }
         #expect(

@@ -103,6 +103,7 @@ package struct ProcessHealth: Sendable {
                 + MetricDescription.storeLogBytes.text(Double(space.log))
                 + MetricDescription.storeFreeBytes.text(Double(space.free))
         }
+        if let backup = state.backup { text += MetricDescription.backupTime.text(Double(backup.milliseconds) / 1000) }
         return text
     }
 

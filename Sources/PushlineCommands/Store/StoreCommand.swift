@@ -15,22 +15,35 @@ struct StoreCommand: AsyncParsableCommand {
 
     struct Backup: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write a consistent backup of the store while everything runs.",
+            abstract: "Write a consistent backup of the store while everything runs, and check it.",
             discussion: "Only the owner can read the file: it holds device handles and password hashes."
         )
 
         @OptionGroup var host: HostOptions
 
-        @Argument(help: "The file to write; nothing is overwritten.", completion: .file())
+        @Option(help: "Write into a folder, a file named after the time, and keep so many of the latest there.")
+        var keep: Int?
+
+        @Argument(help: "The file to write, or with --keep the folder; nothing is overwritten.", completion: .file())
         var file: String
+
+        func validate() throws {
+            if let keep = self.keep, keep < 1 { throw ValidationError("--keep: at least 1") }
+        }
 
         func run() async throws {
             let store = try await self.host.existingStore()
-            try await store.explaining { try store.backUp(to: self.file) }
-            let size = try FileManager.default.attributesOfItem(atPath: self.file)[.size] as? NSNumber
+            let folder = self.keep.map { BackupFolder(path: self.file, most: $0) }
+            let file = folder?.newFile(at: Date()) ?? self.file
+            try await store.explaining { try store.backUp(to: file) }
+            let removed = try folder?.removeOld() ?? []
+            let size = try FileManager.default.attributesOfItem(atPath: file)[.size] as? NSNumber
             let bytes = size?.intValue ?? 0
-            self.host.show(.members(["file": .string(self.file), "bytes": .integer(bytes)])) {
-                ["\(self.file): \((bytes + 999_999) / 1_000_000) MB"]
+            let members: JSONValue = .members([
+                "file": .string(file), "bytes": .integer(bytes), "removed": .array(removed.map { .string($0) }),
+            ])
+            self.host.show(members) {
+                ["\(file): \((bytes + 999_999) / 1_000_000) MB"] + removed.map { "\($0): removed" }
             }
         }
     }

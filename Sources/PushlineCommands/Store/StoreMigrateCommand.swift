@@ -81,8 +81,7 @@ struct StoreMigrateCommand: AsyncParsableCommand {
     }
 
     private static func backupFile(of store: ConfiguredStore, version: Int, at time: Date) -> String {
-        let time = time.formatted(.iso8601.dateSeparator(.omitted).timeSeparator(.omitted))
-        return "\(store.place).version-\(version)-\(time)"
+        "\(store.place).version-\(version)-\(time.inFileName)"
     }
 
     private func showPlan(_ version: Int, _ steps: [(step: SchemaStep, number: Int)]) {

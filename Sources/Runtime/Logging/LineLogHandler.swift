@@ -8,6 +8,8 @@ import Settings
 struct LineLogHandler: LogHandler {
     let label: String
     let format: LogSettings.Format
+    /// Whether each line begins with its priority in angle brackets, which the journal takes from it (sd-daemon(3)).
+    let hasPriority: Bool
     /// Takes a line without its end.
     let write: @Sendable (String) -> Void
 
@@ -19,10 +21,12 @@ struct LineLogHandler: LogHandler {
         label: String,
         format: LogSettings.Format,
         level: Logger.Level,
+        hasPriority: Bool = false,
         write: @escaping @Sendable (String) -> Void = LineLogHandler.standardError
     ) {
         self.label = label
         self.format = format
+        self.hasPriority = hasPriority
         self.write = write
         self.logLevel = level
     }
@@ -38,10 +42,12 @@ struct LineLogHandler: LogHandler {
         if let own = event.metadata { metadata.merge(own) { $1 } }
         if let error = event.error { metadata["error"] = "\(error)" }
         let time = Timestamp.now.iso8601
-        switch self.format {
-        case .text: self.write(self.text(event, time: time, metadata: metadata))
-        case .json: self.write(self.json(event, time: time, metadata: metadata))
-        }
+        let line =
+            switch self.format {
+            case .text: self.text(event, time: time, metadata: metadata)
+            case .json: self.json(event, time: time, metadata: metadata)
+            }
+        self.write(self.hasPriority ? "<\(event.level.priority)>\(line)" : line)
     }
 
     private func text(_ event: LogEvent, time: String, metadata: Logger.Metadata) -> String {
@@ -91,10 +97,32 @@ struct LineLogHandler: LogHandler {
         scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value) || scalar.value == 0x2028 || scalar.value == 0x2029
     }
 
+    /// Whether standard error is the journal's, by its device and file (systemd.exec(5), JOURNAL_STREAM).
+    static var isJournal: Bool {
+        guard let stream = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] else { return false }
+        var status = stat()
+        guard unsafe fstat(STDERR_FILENO, &status) == 0 else { return false }
+        return stream == "\(status.st_dev):\(status.st_ino)"
+    }
+
     /// Writes a line with a single system call, so that lines of several threads do not mix.
     ///
     /// Errors of standard error are ignored: they have no other place to go.
     static let standardError: @Sendable (String) -> Void = { line in
         try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8))
+    }
+}
+
+extension Logger.Level {
+    /// As syslog counts (RFC 5424 6.2.1).
+    fileprivate var priority: Int {
+        switch self {
+        case .critical: 2
+        case .error: 3
+        case .warning: 4
+        case .notice: 5
+        case .info: 6
+        case .debug, .trace: 7
+        }
     }
 }

@@ -47,6 +47,7 @@ struct APIServer {
             certificateFile: settings.certificateFile,
             keyFile: settings.keyFile,
             message: "The API is served",
+            onServing: self.parts.manager.ready,
             logger: logger
         )
         return api.services + (try server.services(api.responder))

@@ -12,6 +12,8 @@ struct AdminServer: Service {
     /// Where host and port are configured.
     let keys: String
     let health: ProcessHealth
+    /// Called when it serves.
+    let onServing: @Sendable () -> Void
     let logger: Logger
 
     func run() async throws {
@@ -22,7 +24,7 @@ struct AdminServer: Service {
         let logger = self.logger
         let configuration = HTTP1Channel.Configuration(additionalChannelHandlers: [EarlyResponseHandler()])
         let answer = HTTPListener<HTTP1Channel>.answer(with: router.buildResponder(), logger: logger.quiet)
-        let port = self.port
+        let (port, onServing) = (self.port, self.onServing)
         try await HTTPListener(
             child: HTTP1Channel(responder: answer, configuration: configuration),
             host: self.host,
@@ -40,6 +42,7 @@ struct AdminServer: Service {
                         metadata: ["port": "\(port)", "instead": "\(taken)"]
                     )
                 }
+                onServing()
             }
         ).run()
     }

@@ -24,8 +24,9 @@ enum Bootstrap {
         Self.limitThreads(of: role)
         Self.limitMemory()
         let log = configuration.log
+        let isJournal = LineLogHandler.isJournal
         LoggingSystem.bootstrap { label in
-            LineLogHandler(label: label, format: log.format, level: log.level)
+            LineLogHandler(label: label, format: log.format, level: log.level, hasPriority: isJournal)
         }
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)

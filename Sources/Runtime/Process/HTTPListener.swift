@@ -153,7 +153,7 @@ extension IOError {
     fileprivate var reason: String {
         switch self.errnoCode {
         case EADDRINUSE: "another process does"
-        case EADDRNOTAVAIL: "it is no address of this host"
+        case EADDRNOTAVAIL: "it is not an address of this host"
         case EACCES: "only root may (a port below 1024)"
         default: self.description
         }

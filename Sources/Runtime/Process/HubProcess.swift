@@ -32,6 +32,7 @@ struct HubProcess {
             certificateFile: settings.certificateFile,
             keyFile: settings.keyFile,
             message: "The hub is served",
+            onServing: self.parts.manager.ready,
             logger: logger,
             refusal: HubResponder.malformed
         )

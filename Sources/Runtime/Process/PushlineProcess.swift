@@ -27,6 +27,7 @@ struct PushlineProcess {
         let fanOut: any SendFanOut
         let apps: AppDirectory
         let metricsText: @Sendable () -> String
+        let manager: ServiceManager
         let logger: Logger
     }
 
@@ -54,11 +55,13 @@ struct PushlineProcess {
             fanOut: EmbeddedFanOut(store: store, broker: broker, logger: logger),
             apps: AppDirectory(store: store),
             metricsText: { [role] in ProcessMetrics.exposition(role: role) + registry.exposition() },
+            manager: ServiceManager(),
             logger: logger
         )
         // Ended in the opposite order: first the consumers of work, last the services they need to finish.
         let services =
-            [store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger)] + (try await self.work(parts))
+            [parts.manager, store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger)]
+            + (try await self.work(parts))
         var group = ServiceGroupConfiguration(
             services: services.map {
                 ServiceGroupConfiguration.ServiceConfiguration(
@@ -173,6 +176,7 @@ struct PushlineProcess {
                 broker: parts.broker,
                 metricsText: parts.metricsText
             ),
+            onServing: parts.manager.ready,
             logger: parts.logger
         )
     }

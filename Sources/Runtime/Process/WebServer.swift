@@ -23,6 +23,8 @@ struct WebServer {
     let keyFile: String?
     /// Logged when it serves.
     let message: Logger.Message
+    /// Called when it serves.
+    let onServing: @Sendable () -> Void
     let logger: Logger
     /// The form of its refusals of malformed HTTP.
     var refusal: HTTPParserErrorHandler.Refusal = HTTPParserErrorHandler.problem
@@ -62,7 +64,7 @@ struct WebServer {
     }
 
     private func listener(_ child: some ServerChildChannel, scheme: String) -> any Service {
-        let (logger, message) = (self.logger, self.message)
+        let (logger, message, onServing) = (self.logger, self.message, self.onServing)
         return HTTPListener(
             child: child,
             host: self.host,
@@ -76,6 +78,7 @@ struct WebServer {
                     message,
                     metadata: ["http.scheme": "\(scheme)", "http.address": "\(address?.text ?? "unknown")"]
                 )
+                onServing()
             }
         )
     }

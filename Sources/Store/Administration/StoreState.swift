@@ -1,3 +1,5 @@
+package import PushModel
+
 /// The waiting work of all apps, and the room for it.
 package struct StoreState: Sendable, Equatable {
     /// Jobs that are accepted and not final.
@@ -6,14 +8,17 @@ package struct StoreState: Sendable, Equatable {
     package let dead: Int
     /// nil = unknown.
     package let space: StoreSpace?
+    /// When the last backup was made; nil = none was, or by other means.
+    package let backup: Timestamp?
 
     /// The limit of the count: larger numbers need not be exact.
     package static let mostDead = 10_000
 
-    package init(jobs: Int, dead: Int, space: StoreSpace?) {
+    package init(jobs: Int, dead: Int, space: StoreSpace?, backup: Timestamp?) {
         self.jobs = jobs
         self.dead = dead
         self.space = space
+        self.backup = backup
     }
 }
 

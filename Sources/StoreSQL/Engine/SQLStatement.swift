@@ -5,36 +5,22 @@ import PushModel
 /// What is interpolated is a parameter. States stand in the text, as `raw`, and are made from their enum: no engine uses a partial
 /// index for one that is a parameter. A column that is a key word somewhere, such as "user", stands in quotes.
 package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolation {
-    enum Part: Sendable, Equatable {
-        case text(String)
-        case value(SQLValue)
-        case lock(SQLLock)
-        /// The elements of a JSON array, as a table with the column `value`.
-        case elements(of: SQLStatement)
-    }
-
-    let parts: [Part]
+    /// As SQLite reads it: a parameter is "?", and what only others read is in a comment that begins with an exclamation mark.
+    package let text: String
+    /// Its parameters, in the order of their places.
+    package let values: [SQLValue]
     /// How many rows it must give or change; nil = any number.
     private(set) var expectedRows: Int?
 
-    package init(stringLiteral text: String) { self.parts = [.text(text)] }
+    package init(stringLiteral text: String) { (self.text, self.values) = (text, []) }
 
-    package init(stringInterpolation: StringInterpolation) { self.parts = stringInterpolation.parts }
+    package init(stringInterpolation: StringInterpolation) {
+        (self.text, self.values) = (stringInterpolation.text, stringInterpolation.values)
+    }
 
     /// Several parts, with a text between them.
     package init(joining parts: [SQLStatement], with separator: String) {
-        self.parts = Array(parts.map(\.parts).joined(separator: [.text(separator)]))
-    }
-
-    /// Its parameters, in the order of their places.
-    package var values: [SQLValue] {
-        self.parts.flatMap { part -> [SQLValue] in
-            switch part {
-            case .value(let value): [value]
-            case .elements(let array): array.values
-            case .text, .lock: []
-            }
-        }
+        (self.text, self.values) = (parts.map(\.text).joined(separator: separator), parts.flatMap(\.values))
     }
 
     /// The same statement as a guard of its transaction: another number of rows means that what was read has changed.
@@ -45,35 +31,40 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
     }
 
     package struct StringInterpolation: StringInterpolationProtocol {
-        fileprivate(set) var parts: [Part] = []
+        fileprivate private(set) var text = ""
+        fileprivate private(set) var values: [SQLValue] = []
 
         package init(literalCapacity: Int, interpolationCount: Int) {
-            self.parts.reserveCapacity(2 * interpolationCount + 1)
+            self.text.reserveCapacity(literalCapacity + interpolationCount)
+            self.values.reserveCapacity(interpolationCount)
         }
 
-        package mutating func appendLiteral(_ literal: String) {
-            if !literal.isEmpty { self.parts.append(.text(literal)) }
-        }
+        package mutating func appendLiteral(_ literal: String) { self.text += literal }
 
         /// A parameter.
         package mutating func appendInterpolation(_ value: some SQLConvertible) {
-            self.parts.append(.value(value.sqlValue))
+            self.text += "?"
+            self.values.append(value.sqlValue)
         }
 
         /// A parameter that may be NULL.
         package mutating func appendInterpolation<Value: SQLConvertible>(_ value: Value?) {
-            self.parts.append(.value(value.sqlValue))
+            self.text += "?"
+            self.values.append(value.sqlValue)
         }
 
         /// A part with parameters of its own.
-        package mutating func appendInterpolation(_ part: SQLStatement) { self.parts += part.parts }
+        package mutating func appendInterpolation(_ part: SQLStatement) {
+            self.text += part.text
+            self.values += part.values
+        }
 
         /// Text of the statement's own, never a caller's.
-        package mutating func appendInterpolation(raw text: String) { self.parts.append(.text(text)) }
+        package mutating func appendInterpolation(raw text: String) { self.text += text }
 
         /// The elements of a JSON array in a column, as a table with the column `value`, of text in some engines.
         package mutating func appendInterpolation(elements array: SQLStatement) {
-            self.parts.append(.elements(of: array))
+            self.appendInterpolation("json_each(\(array)/*!::jsonb*/)" as SQLStatement)
         }
 
         /// A query of so many numbers, in the column `value`; one parameter, and so one text, however many there are.
@@ -91,14 +82,14 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
         }
 
         /// Keeps the rows that are read as they are until the transaction ends; the last word of a query.
-        package mutating func appendInterpolation(lock: SQLLock) { self.parts.append(.lock(lock)) }
+        package mutating func appendInterpolation(lock: SQLLock) { self.text += "/*! FOR \(lock.rawValue)*/" }
     }
 }
 
-/// How a transaction holds rows that it reads.
-package enum SQLLock: Sendable {
+/// How a transaction holds rows that it reads; in SQLite, who writes holds everything.
+package enum SQLLock: String, Sendable {
     /// Nobody changes them, and others may hold them so too.
-    case share
-    /// Nobody changes or holds them.
-    case update
+    case share = "SHARE"
+    /// Nobody changes or holds them; others may go on adding rows that refer to them.
+    case update = "NO KEY UPDATE"
 }

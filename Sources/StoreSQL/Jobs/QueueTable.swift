@@ -66,10 +66,12 @@ package enum QueueTable {
 extension StoreHealth where Self: SQLEngine {
     /// The state of a store.
     ///
-    /// - Parameter space: What only the driver knows.
+    /// - Parameters:
+    ///   - space: Of its files.
+    ///   - backup: When the last one was made.
     /// - Returns: All of it.
     /// - Throws: ``StoreError``.
-    package func state(space: StoreSpace?) async throws -> StoreState {
+    package func state(space: StoreSpace?, backup: Timestamp?) async throws -> StoreState {
         let rows = try await self.rows([
             "SELECT unfinished FROM backlog",
             "SELECT count(*) AS dead FROM (SELECT 1 FROM dead LIMIT \(StoreState.mostDead)) AS counted",
@@ -77,7 +79,8 @@ extension StoreHealth where Self: SQLEngine {
         return StoreState(
             jobs: try rows[0].first?["unfinished"] ?? 0,
             dead: try rows[1].first?["dead"] ?? 0,
-            space: space
+            space: space,
+            backup: backup
         )
     }
 

@@ -1,9 +1,18 @@
 import Foundation
+import PushModel
 package import Store
 import StoreSQL
 
 extension SQLiteStore: StoreHealth {
-    package func state() async throws -> StoreState { try await self.state(space: self.space()) }
+    package func state() async throws -> StoreState {
+        try await self.state(space: self.space(), backup: self.lastBackup)
+    }
+
+    private var lastBackup: Timestamp? {
+        let note = try? FileManager.default.attributesOfItem(atPath: Self.backupNote(of: self.configuration.path))
+        let time = note?[.modificationDate] as? Date
+        return time.map { Timestamp(milliseconds: Int64($0.timeIntervalSince1970 * 1000)) }
+    }
 
     private func space() -> StoreSpace? {
         let path = self.configuration.path

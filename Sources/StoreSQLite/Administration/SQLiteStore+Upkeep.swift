@@ -7,7 +7,7 @@ package import StoreKit
 import StoreSQL
 
 extension SQLiteStore {
-    /// Writes a consistent copy of a whole store while it is in use, whatever version its tables have; blocks the thread.
+    /// Writes a consistent copy of a whole store while it is in use, whatever version its tables have, and reads it once; blocks the thread.
     ///
     /// - Parameters:
     ///   - source: The store's file.
@@ -19,11 +19,29 @@ extension SQLiteStore {
             try Self.connection(source).inDatabase { database in
                 try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
             }
+            guard try Self.isWhole(copy.partial) else {
+                throw StoreError(.corrupt, "the copy of \(source) is damaged: what says pushline store check?")
+            }
         } catch let error as DatabaseError {
             throw Self.fault(error, copying: source, to: path)
         }
         try copy.finish()
+        try Self.noteBackup(of: source)
     }
+
+    private static func isWhole(_ file: String) throws -> Bool {
+        try Self.connection(file).inDatabase { try String.fetchAll($0, sql: "PRAGMA quick_check") } == ["ok"]
+    }
+
+    /// The last backup's time is that of an empty file beside the store: a store that was restored has none.
+    private static func noteBackup(of source: String) throws(StoreError) {
+        let note = Self.backupNote(of: source)
+        guard FileManager.default.createFile(atPath: note, contents: nil, attributes: [.posixPermissions: 0o600]) else {
+            throw StoreError(.unavailable, "\(note) cannot be written, which says when the last backup was made")
+        }
+    }
+
+    static func backupNote(of source: String) -> String { source + ".backup" }
 
     /// The error of a failed copy, with the file and the remedy.
     private static func fault(_ error: DatabaseError, copying source: String, to copy: String) -> StoreError {
@@ -109,10 +127,9 @@ extension SQLiteStore {
                 if plan.fit(found) == .ahead { try Self.check(.version(found), plan) }
                 try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
             }
-            let faults = try Self.connection(copy.partial).inDatabase {
-                try String.fetchAll($0, sql: "PRAGMA quick_check")
+            guard try Self.isWhole(copy.partial) else {
+                throw StoreError(.corrupt, "\(file) is damaged: take another backup")
             }
-            guard faults == ["ok"] else { throw StoreError(.corrupt, "\(file) is damaged: take another backup") }
             try copy.finish()
         } catch let error as DatabaseError {
             throw Self.fault(error, copying: file, to: path)

@@ -222,7 +222,7 @@ extension Database {
         having tags: Set<StoredTag>,
         to page: inout AudiencePage
     ) throws {
-        let statement = try RawStatement(Self.liveWithTags, in: self)
+        let statement = try PreparedStatement(Self.liveWithTags, in: self)
         defer { statement.reset() }
         let (app, user, list) = (statement.column("app"), statement.column("user"), statement.column("tags"))
         var devices = DeviceColumns(statement, in: self)

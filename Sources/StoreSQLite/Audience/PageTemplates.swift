@@ -22,7 +22,7 @@ extension SQLiteStore {
         for start in stride(from: 0, to: rows.count, by: Self.rowsARead) {
             let some = rows[start..<min(start + Self.rowsARead, rows.count)]
             numbers += try await self.read(size: .long) { database in
-                let statement = try RawStatement("SELECT template FROM registration WHERE row = ?", in: database)
+                let statement = try PreparedStatement("SELECT template FROM registration WHERE row = ?", in: database)
                 defer { statement.reset() }
                 return try some.map { row in
                     try statement.restart(row)

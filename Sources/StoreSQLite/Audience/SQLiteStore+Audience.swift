@@ -153,7 +153,7 @@ struct SingleTagReader {
 
     func page(of tag: StoredTag) throws -> AudiencePage {
         let (limit, query) = (self.query.limit, self.query)
-        let statement = try RawStatement(Self.query[tag], in: self.database)
+        let statement = try PreparedStatement(Self.query[tag], in: self.database)
         defer { statement.reset() }
         try statement.restart(tag, [Int64(query.slot), query.after, query.through, Int64(limit)])
         var page = AudiencePage(scannedThrough: query.through)
@@ -170,13 +170,13 @@ struct SingleTagReader {
 ///
 /// The hot path: they are read from SQLite's own memory into the page's buffers, without an object a row.
 struct DeviceColumns {
-    private let statement: RawStatement
+    private let statement: PreparedStatement
     private let row: Int32
     private let handle: Int32
     private let credential: Int32
     private var names: CredentialNames
 
-    init(_ statement: RawStatement, in database: Database) {
+    init(_ statement: PreparedStatement, in database: Database) {
         self.statement = statement
         (self.row, self.handle) = (statement.column("row"), statement.column("handle"))
         self.credential = statement.column("credential")

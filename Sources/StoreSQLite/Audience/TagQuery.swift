@@ -30,18 +30,18 @@ struct TagQuery: Sendable {
 
 /// A query with both of its forms prepared, for many tags.
 struct PreparedTagQuery {
-    private let ofNumber: RawStatement
-    private let ofUser: RawStatement
+    private let ofNumber: PreparedStatement
+    private let ofUser: PreparedStatement
 
     init(_ query: TagQuery, in database: Database) throws {
-        self.ofNumber = try RawStatement(query.ofNumber, in: database)
-        self.ofUser = try RawStatement(query.ofUser, in: database)
+        self.ofNumber = try PreparedStatement(query.ofNumber, in: database)
+        self.ofUser = try PreparedStatement(query.ofUser, in: database)
     }
 
     /// Begins a run for a tag, with the query's own numbers.
     ///
     /// - Returns: The statement, to be stepped through.
-    func start(_ tag: StoredTag, _ values: Int64...) throws -> RawStatement {
+    func start(_ tag: StoredTag, _ values: Int64...) throws -> PreparedStatement {
         let statement =
             switch tag {
             case .number: self.ofNumber
@@ -58,7 +58,7 @@ struct PreparedTagQuery {
     }
 }
 
-extension RawStatement {
+extension PreparedStatement {
     /// Starts a ``TagQuery`` again with other values.
     func restart(_ tag: StoredTag, _ values: [Int64]) throws {
         self.reset()
@@ -77,7 +77,7 @@ struct TagFinder {
     static let sql = "SELECT number FROM tag_name WHERE app = ?1 AND name = ?2"
 
     private let app: Int64?
-    private let statement: RawStatement
+    private let statement: PreparedStatement
     private let number: Int32
 
     /// - Parameters:
@@ -86,7 +86,7 @@ struct TagFinder {
     /// - Throws: SQLite's error.
     init(_ database: Database, app: Int64?) throws {
         self.app = app
-        self.statement = try RawStatement(Self.sql, in: database)
+        self.statement = try PreparedStatement(Self.sql, in: database)
         self.number = self.statement.column("number")
     }
 

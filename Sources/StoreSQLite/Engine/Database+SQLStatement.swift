@@ -3,18 +3,18 @@ import StoreSQL
 extension Database {
     /// Runs a statement that stays prepared, without its parameters.
     func answer(_ statement: SQLStatement) throws -> SQLAnswer {
-        let raw = try self.statement(SQLDialect.sqlite.text(of: statement))
+        let prepared = try self.statement(statement.text)
         // Contents are large: they must not stay bound.
-        defer { raw.end() }
-        for (index, value) in statement.values.enumerated() { try raw.bind(value, at: Int32(index + 1)) }
-        let columns = raw.columns
+        defer { prepared.end() }
+        for (index, value) in statement.values.enumerated() { try prepared.bind(value, at: Int32(index + 1)) }
+        let columns = prepared.columns
         guard !columns.isEmpty else {
-            try raw.run()
+            try prepared.run()
             return SQLAnswer(rows: [], count: self.changesCount)
         }
         var rows: [SQLRow] = []
-        while try raw.step() {
-            rows.append(SQLRow(columns: columns, values: columns.indices.map { raw.value(Int32($0)) }))
+        while try prepared.step() {
+            rows.append(SQLRow(columns: columns, values: columns.indices.map { prepared.value(Int32($0)) }))
         }
         return SQLAnswer(rows: rows, count: rows.count)
     }

@@ -19,8 +19,8 @@ struct Database {
     var lastInsertedRowID: Int64 { self.connection.lastInsertedRowID }
 
     /// A statement that stays prepared.
-    func statement(_ sql: String) throws -> RawStatement {
-        RawStatement(try self.connection.cachedStatement(sql: sql))
+    func statement(_ sql: String) throws -> PreparedStatement {
+        PreparedStatement(try self.connection.cachedStatement(sql: sql))
     }
 
     /// Runs statements once, which do not stay prepared.

@@ -5,10 +5,10 @@ import StoreSQL
 /// The tables are STRICT, and each statement names its columns. So a column that is not there, or is of another kind than is asked for,
 /// is a fault of the program, which ends it.
 struct Row {
-    private let statement: RawStatement
+    private let statement: PreparedStatement
     private let columns: [String]
 
-    init(_ statement: RawStatement) {
+    init(_ statement: PreparedStatement) {
         self.statement = statement
         self.columns = statement.columns
     }

@@ -69,7 +69,7 @@ struct RowWalker: RowSource {
             tag = self.tags[index]
             guard tag != nil else { return false }
         }
-        let statement = try RawStatement(tag.map { Self.tagged[$0] } ?? Self.live, in: self.database)
+        let statement = try PreparedStatement(tag.map { Self.tagged[$0] } ?? Self.live, in: self.database)
         let (app, pns) = (self.app, self.pns)
         var isFound = false
         let gap = try self.walk(statement, wanted: wanted, from: Int(start), base: base, count: count) { row in
@@ -84,7 +84,7 @@ struct RowWalker: RowSource {
 
     /// See ``RowSource/handles(of:base:into:)``.
     mutating func handles(of rows: RowSet, base: Int64, into page: inout AudiencePage) throws {
-        let statement = try RawStatement(Self.handles, in: self.database)
+        let statement = try PreparedStatement(Self.handles, in: self.database)
         var devices = DeviceColumns(statement, in: self.database)
         _ = try self.walk(statement, wanted: rows, from: 0, base: base, count: rows.capacity) { row in
             try statement.restart(row)
@@ -97,7 +97,7 @@ struct RowWalker: RowSource {
     mutating func span(of index: Int, from base: Int64) throws -> Int64 {
         guard let tag = self.tags[index] else { return .max }
         self.cost += Self.seekCost + Self.maximumMisses
-        let statement = try RawStatement(Self.spanned[tag], in: self.database)
+        let statement = try PreparedStatement(Self.spanned[tag], in: self.database)
         defer { statement.reset() }
         try statement.restart(tag, [self.pns, base])
         return try statement.step() ? statement.integer(statement.column("row")) - base : .max
@@ -116,7 +116,7 @@ struct RowWalker: RowSource {
     /// - Returns: The gap behind the last row read; nil if reading ended before one.
     /// - Throws: SQLite's error.
     private mutating func walk(
-        _ statement: RawStatement,
+        _ statement: PreparedStatement,
         wanted: RowSet,
         from first: Int,
         base: Int64,

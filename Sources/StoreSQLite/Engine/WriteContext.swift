@@ -123,7 +123,7 @@ final class Counts {
                 [self.unfinished, self.scheduled]
             )
         }
-        let statement = try RawStatement(
+        let statement = try PreparedStatement(
             """
             INSERT INTO delivery_count(job, pns, class, count) VALUES (?, ?, ?, ?)
             ON CONFLICT (job, pns, class) DO UPDATE SET count = count + excluded.count
@@ -139,8 +139,8 @@ final class Counts {
         }
         // Members leave first, and then the message goes: were it deleted where they are the last, two writers that look at the same time
         // would both find one more, and leave a message without a member, which is published for ever.
-        let leave = try RawStatement("UPDATE message SET open = open - ?2 WHERE id = ?1", in: database)
-        let end = try RawStatement("DELETE FROM message WHERE id = ? AND open <= 0", in: database)
+        let leave = try PreparedStatement("UPDATE message SET open = open - ?2 WHERE id = ?1", in: database)
+        let end = try PreparedStatement("DELETE FROM message WHERE id = ? AND open <= 0", in: database)
         for (message, count) in self.messages {
             try leave.run(message, [count])
             try end.run(message, [])

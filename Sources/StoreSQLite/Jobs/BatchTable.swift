@@ -136,7 +136,7 @@ extension WriteContext {
     }
 
     func markClosed(_ batch: OpenPage, of job: Int64) throws {
-        let statement = try RawStatement(
+        let statement = try PreparedStatement(
             "UPDATE batch SET open = 0, retries = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
             in: self.database
         )
@@ -189,13 +189,13 @@ extension WriteContext {
 /// Records outcomes of inline batches whose devices were all accepted, with one update of the job's row.
 struct InlineOutcomes {
     private let context: WriteContext
-    private let find: RawStatement
+    private let find: PreparedStatement
     private let acceptAll: PreparedTransition
     private let acceptAllAtHint: PreparedTransition
 
     init(context: WriteContext) throws {
         self.context = context
-        self.find = try RawStatement(
+        self.find = try PreparedStatement(
             "SELECT sequence, state, inline_size, message FROM job WHERE id = ? AND inline_pns = ? AND finished IS NULL",
             in: context.database
         )

@@ -110,7 +110,7 @@ extension JobTransition {
 /// A prepared transition, for use on many jobs.
 struct PreparedTransition {
     let transition: JobTransition
-    let statement: RawStatement
+    let statement: PreparedStatement
     private let end: Job.State?
     private let context: WriteContext
 
@@ -118,7 +118,7 @@ struct PreparedTransition {
         self.transition = transition
         self.end = transition.end
         self.context = context
-        self.statement = try RawStatement(transition.sql, in: context.database)
+        self.statement = try PreparedStatement(transition.sql, in: context.database)
     }
 
     /// Runs the transition, and updates the backlog.

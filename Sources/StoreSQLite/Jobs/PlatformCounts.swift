@@ -42,7 +42,7 @@ extension WriteContext {
     private func platform(of job: Int64, in batch: (pns: Int, page: Int, attempt: Int)) throws -> String? {
         // Of the other services no registration has another.
         guard try WrittenDevice.otherPlatforms[PushService(stored: batch.pns)] != nil else { return nil }
-        let statement = try RawStatement(
+        let statement = try PreparedStatement(
             """
             SELECT json_extract(template.content, '$.platform') FROM batch JOIN template ON template.number = batch.template
             WHERE batch.job = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ?

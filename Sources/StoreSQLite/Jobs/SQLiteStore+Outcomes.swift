@@ -19,7 +19,7 @@ extension SQLiteStore: OutcomeSink {
 
     package func users(ofLive rows: [Int64]) async throws -> [UserName?] {
         try await self.read(size: .of(rows: rows.count)) { database in
-            let users = try RawStatement(
+            let users = try PreparedStatement(
                 "SELECT user FROM registration WHERE row = ? AND \(KeptRegistration.live)",
                 in: database
             )
@@ -93,7 +93,7 @@ extension WriteContext {
     }
 
     private func target(of key: BatchKey) throws -> OutcomeTarget? {
-        let statement = try RawStatement(
+        let statement = try PreparedStatement(
             """
             SELECT job.sequence, job.state, batch.size, job.app, job.priority, batch.from_id, batch.to_id, batch.message
             FROM job JOIN batch ON batch.job = job.sequence
@@ -122,7 +122,7 @@ extension WriteContext {
     }
 
     private func fence(_ outcome: BatchOutcome, target: OutcomeTarget) throws -> Bool {
-        let statement = try RawStatement(
+        let statement = try PreparedStatement(
             """
             INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING

@@ -30,7 +30,7 @@ struct StatusReader {
         self.message = message
         self.now = now
         guard let message, let range = try database.jobRange(of: message.number) else { return }
-        let statement = try RawStatement(Self.inlineBatches, in: database)
+        let statement = try PreparedStatement(Self.inlineBatches, in: database)
         defer { statement.reset() }
         try statement.restart(range.lowerBound, range.upperBound, message.number)
         while try statement.step() {
@@ -55,14 +55,14 @@ struct StatusReader {
     }
 
     func status(of batches: [BatchKey]) throws -> [LocatedStatus] {
-        let jobs = try RawStatement(
+        let jobs = try PreparedStatement(
             """
             SELECT sequence, state, ends, inline_pns, message, coalesce(starts_at, accepted), waiter FROM job
             WHERE id = ? AND finished IS NULL
             """,
             in: self.database
         )
-        let rows = try RawStatement(
+        let rows = try PreparedStatement(
             "SELECT message FROM batch WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1",
             in: self.database
         )

@@ -10,7 +10,7 @@ struct GroupStepWriter {
     private let app: Int64
     private let fanOut: PreparedTransition
     private let findNoTarget: PreparedTransition
-    private let batch: RawStatement
+    private let batch: PreparedStatement
     private var deliveries: [Delivery?]
     private var window: JobWindow
 
@@ -33,7 +33,7 @@ struct GroupStepWriter {
         self.window = JobWindow(window)
         self.fanOut = try PreparedTransition(.fanOut, context)
         self.findNoTarget = try PreparedTransition(.findNoTarget, context)
-        self.batch = try RawStatement(BatchTable.insert, in: context.database)
+        self.batch = try PreparedStatement(BatchTable.insert, in: context.database)
     }
 
     mutating func write() throws -> FanOutWritten {
@@ -234,7 +234,7 @@ extension WriteContext {
                 jobs: job...job
             )
         )
-        let insert = try RawStatement(BatchTable.insert, in: self.database)
+        let insert = try PreparedStatement(BatchTable.insert, in: self.database)
         try insert.run(
             job,
             [

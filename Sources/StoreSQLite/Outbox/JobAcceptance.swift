@@ -107,7 +107,10 @@ extension WriteContext {
         }
         // It was looked at in this transaction. A second writer does this first, WHERE it is neither published nor claimed, for else
         // members would be lost from the count; and whoever takes the message away asks for as many as were read.
-        let join = try RawStatement("UPDATE message SET open = open + ?2, last = ?3 WHERE id = ?1", in: self.database)
+        let join = try PreparedStatement(
+            "UPDATE message SET open = open + ?2, last = ?3 WHERE id = ?1",
+            in: self.database
+        )
         try join.run(joined, [message.count, Int(jobs.upperBound)])
         return joined
     }
@@ -170,7 +173,7 @@ private struct JobInserter {
         var rest = rows[...]
         for step in Self.statements {
             while rest.count >= step.rows {
-                try self.insert(rest.prefix(step.rows), by: RawStatement(step.sql, in: self.context.database))
+                try self.insert(rest.prefix(step.rows), by: PreparedStatement(step.sql, in: self.context.database))
                 rest = rest.dropFirst(step.rows)
             }
         }
@@ -202,7 +205,7 @@ private struct JobInserter {
         """
     }
 
-    private func insert(_ rows: ArraySlice<NewRow>, by statement: RawStatement) throws {
+    private func insert(_ rows: ArraySlice<NewRow>, by statement: PreparedStatement) throws {
         let (now, wall) = (self.context.now, self.context.wall.milliseconds)
         let values = rows.flatMap { row -> Database.Values in
             let job = row.job
@@ -220,7 +223,7 @@ private struct JobInserter {
     }
 
     private func insert(_ key: NewJob.Idempotency, of job: Int64) throws {
-        let statement = try RawStatement(
+        let statement = try PreparedStatement(
             "INSERT INTO idempotency(app, caller, route, key, hash, job, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
             in: self.context.database
         )

@@ -88,7 +88,7 @@ struct NewMessage {
 extension WriteContext {
     /// - Returns: The number of the new message.
     func insert(_ message: NewMessage) throws -> Int64 {
-        let insert = try RawStatement(
+        let insert = try PreparedStatement(
             """
             INSERT INTO message(app, queue, priority, state, due, open, size, first, last, redeliveries)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

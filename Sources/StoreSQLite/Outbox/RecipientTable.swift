@@ -86,7 +86,7 @@ extension SQLiteStore {
         }
         let (first, last, most, empty) = (after, through, limit, page)
         page = try await self.read { database in
-            let statement = try RawStatement(RecipientTable.page, in: database)
+            let statement = try PreparedStatement(RecipientTable.page, in: database)
             defer { statement.reset() }
             try statement.restart(job, Int64(query.pns.number), first, last, Int64(most))
             var page = empty
@@ -138,7 +138,7 @@ extension SQLiteStore {
             let some = ids[start..<min(start + Self.idsARead, ids.count)]
             recipients += try await self.read { database in
                 guard let app = try database.number(of: app) else { return [] }
-                let statement = try RawStatement(RecipientTable.registration, in: database)
+                let statement = try PreparedStatement(RecipientTable.registration, in: database)
                 defer { statement.reset() }
                 let (row, pns) = (statement.column("row"), statement.column("pns"))
                 return try some.compactMap { id in
@@ -160,7 +160,7 @@ extension WriteContext {
     /// Writes the list of a new job.
     func insert(_ recipients: [Recipient], of job: Int64, app: Int64) throws {
         guard !recipients.isEmpty else { return }
-        let statement = try RawStatement(RecipientTable.insert, in: self.database)
+        let statement = try PreparedStatement(RecipientTable.insert, in: self.database)
         defer { statement.clear() }
         for recipient in recipients {
             let credential = try self.database.ensureNumber(of: recipient.credential, recipient.pns, app: app)

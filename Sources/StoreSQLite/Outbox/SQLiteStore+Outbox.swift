@@ -17,7 +17,7 @@ extension SQLiteStore: OutboxStore {
         guard !messages.isEmpty else { return }
         // Looks before it writes: most have been claimed, or are done, by the time they are marked.
         let left = try await self.read { database in
-            let find = try RawStatement("SELECT 1 FROM message WHERE id = ? AND epoch = ?", in: database)
+            let find = try PreparedStatement("SELECT 1 FROM message WHERE id = ? AND epoch = ?", in: database)
             defer { find.reset() }
             return try messages.filter { message in
                 try find.restart(message.id.number, Int64(message.epoch))
@@ -27,7 +27,7 @@ extension SQLiteStore: OutboxStore {
         guard !left.isEmpty else { return }
         try await self.write { context in
             // One statement over all of them is slower here, by a third with 32.
-            let mark = try RawStatement(
+            let mark = try PreparedStatement(
                 """
                 UPDATE message SET state = \(MessageState.published.rawValue), due = max(due, ?3) WHERE id = ?1 AND epoch = ?2
                 """,
@@ -79,7 +79,7 @@ extension WriteContext {
     /// Two that look at once would find the same rows; taking is a write that raises the epoch of what is due still, so that a second
     /// writer takes none of them.
     func take(_ due: [DueMessage]) throws -> [OutboxMessage] {
-        let take = try RawStatement(
+        let take = try PreparedStatement(
             """
             UPDATE message SET state = \(MessageState.published.rawValue), due = ?3, epoch = epoch + 1, blocked_on = 0,
                 reason = NULL, cause = NULL
@@ -90,7 +90,7 @@ extension WriteContext {
         return try due.compactMap { try self.take($0, by: take) }
     }
 
-    private func take(_ due: DueMessage, by take: RawStatement) throws -> OutboxMessage? {
+    private func take(_ due: DueMessage, by take: PreparedStatement) throws -> OutboxMessage? {
         let message = due.message
         var devices = DeviceCount()
         // Deferred messages were not sent and are counted already.

@@ -25,11 +25,11 @@ struct SmallSendReader {
     private let message: OutboxMessage
     private let credit: (PushService) throws -> Credit
     private let through: Int64
-    private let jobs: RawStatement
+    private let jobs: PreparedStatement
     private let columns: JobColumns
     private let tags: TagFinder
     private let devices: PreparedTagQuery
-    private let recipients: RawStatement
+    private let recipients: PreparedStatement
 
     init(
         database: Database,
@@ -42,10 +42,10 @@ struct SmallSendReader {
         self.credit = credit
         self.tags = try TagFinder(database, app: app)
         self.through = try database.highestRegistration()
-        self.jobs = try RawStatement(Self.members, in: database)
+        self.jobs = try PreparedStatement(Self.members, in: database)
         self.columns = JobColumns(self.jobs)
         self.devices = try PreparedTagQuery(Self.query, in: database)
-        self.recipients = try RawStatement(RecipientTable.all, in: database)
+        self.recipients = try PreparedStatement(RecipientTable.all, in: database)
     }
 
     /// Reads as many as one step can write: what is behind the first that finds a service's credit used up would be read again.
@@ -115,7 +115,7 @@ struct SmallSendReader {
     }
 
     /// The devices of a statement, which come service by service.
-    private func audience(read devices: RawStatement, platforms: [PushService]) throws -> SmallSend.Audience {
+    private func audience(read devices: PreparedStatement, platforms: [PushService]) throws -> SmallSend.Audience {
         var reaches: [SmallSend.Reach] = []
         let service = devices.column("pns")
         var columns = DeviceColumns(devices, in: self.database)
@@ -136,7 +136,7 @@ struct SmallSendReader {
 private struct JobColumns {
     let sequence, id, work, accepted, expires, startsAt, waiter: Int32
 
-    init(_ jobs: RawStatement) {
+    init(_ jobs: PreparedStatement) {
         (self.sequence, self.id, self.work) = (jobs.column("sequence"), jobs.column("id"), jobs.column("work"))
         (self.accepted, self.expires) = (jobs.column("accepted"), jobs.column("expires"))
         (self.startsAt, self.waiter) = (jobs.column("starts_at"), jobs.column("waiter"))

@@ -50,11 +50,11 @@ extension HandleIndex {
 
     /// Live registrations without an entry, and how many have one.
     private static func missing(in database: Database, _ digest: HandleDigest) throws -> ([String], found: Int) {
-        let live = try RawStatement(
+        let live = try PreparedStatement(
             "SELECT row, id, app, pns, handle, template_slot FROM registration WHERE \(KeptRegistration.live)",
             in: database
         )
-        let entry = try RawStatement("SELECT 1 FROM handle_index WHERE digest = ? AND row = ?", in: database)
+        let entry = try PreparedStatement("SELECT 1 FROM handle_index WHERE digest = ? AND row = ?", in: database)
         defer {
             live.reset()
             entry.reset()

@@ -36,31 +36,31 @@ struct ImportStatements {
 
     private let database: Database
     private let app: Int64
-    private let byID: RawStatement
-    private let byHandle: RawStatement
-    private let hasHandle: RawStatement
-    private let insertEntry: RawStatement
-    private let insertManyEntries: RawStatement
-    private let insert: RawStatement
-    private let insertMany: RawStatement
-    private let renew: RawStatement
-    private let handOver: RawStatement
-    private let addTag: RawStatement
-    private let addTags: RawStatement
-    private let dropTag: RawStatement
-    private let makeTag: RawStatement
-    private let makeTags: RawStatement
-    private let findTag: RawStatement
+    private let byID: PreparedStatement
+    private let byHandle: PreparedStatement
+    private let hasHandle: PreparedStatement
+    private let insertEntry: PreparedStatement
+    private let insertManyEntries: PreparedStatement
+    private let insert: PreparedStatement
+    private let insertMany: PreparedStatement
+    private let renew: PreparedStatement
+    private let handOver: PreparedStatement
+    private let addTag: PreparedStatement
+    private let addTags: PreparedStatement
+    private let dropTag: PreparedStatement
+    private let makeTag: PreparedStatement
+    private let makeTags: PreparedStatement
+    private let findTag: PreparedStatement
 
     init(_ database: Database, app: Int64) throws {
         self.database = database
         self.app = app
-        self.byID = try RawStatement(Self.byID, in: database)
-        self.byHandle = try RawStatement(HandleIndex.find(Self.known), in: database)
-        self.hasHandle = try RawStatement(Self.hasHandle, in: database)
+        self.byID = try PreparedStatement(Self.byID, in: database)
+        self.byHandle = try PreparedStatement(HandleIndex.find(Self.known), in: database)
+        self.hasHandle = try PreparedStatement(Self.hasHandle, in: database)
         let insertEntry = "INSERT INTO handle_index(digest, position, row) VALUES (?, 0, ?)"
-        self.insertEntry = try RawStatement(insertEntry, in: database)
-        self.insertManyEntries = try RawStatement(
+        self.insertEntry = try PreparedStatement(insertEntry, in: database)
+        self.insertManyEntries = try PreparedStatement(
             insertEntry + String(repeating: ", (?, 0, ?)", count: Self.entriesAtOnce - 1),
             in: database
         )
@@ -73,43 +73,43 @@ struct ImportStatements {
             let own = (0..<Self.values).map { "?\(Self.values * row + $0 + 4)" }
             return "(?1, ?2, ?3, 1, \(own.joined(separator: ", ")))"
         }
-        self.insert = try RawStatement(insert + values(0), in: database)
-        self.insertMany = try RawStatement(
+        self.insert = try PreparedStatement(insert + values(0), in: database)
+        self.insertMany = try PreparedStatement(
             insert + (0..<Self.rowsAtOnce).map(values).joined(separator: ", "),
             in: database
         )
         // Columns that keep their value are not named: each would cost its index a change.
-        self.renew = try RawStatement(
+        self.renew = try PreparedStatement(
             """
             UPDATE registration SET version = ?1, updated = ?2, expires = ?3, tags = ?4, credential = ?6,
                 written = coalesce(?7, written) WHERE row = ?5
             """,
             in: database
         )
-        self.handOver = try RawStatement(
+        self.handOver = try PreparedStatement(
             "UPDATE registration SET user = ?1, user_shown = ?2 WHERE row = ?3",
             in: database
         )
         let addTag = "INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)"
-        self.addTag = try RawStatement(addTag, in: database)
-        self.addTags = try RawStatement(
+        self.addTag = try PreparedStatement(addTag, in: database)
+        self.addTags = try PreparedStatement(
             addTag + String(repeating: ", (?, ?, ?)", count: Self.entriesAtOnce - 1),
             in: database
         )
-        self.dropTag = try RawStatement(
+        self.dropTag = try PreparedStatement(
             "DELETE FROM tagged WHERE tag = ?1 AND pns = ?2 AND row = ?3",
             in: database
         )
-        self.makeTag = try RawStatement(
+        self.makeTag = try PreparedStatement(
             "INSERT INTO tag_name(app, name, name_shown) VALUES (?1, ?2, ?3) ON CONFLICT (app, name) DO NOTHING",
             in: database
         )
-        self.makeTags = try RawStatement(
+        self.makeTags = try PreparedStatement(
             "INSERT INTO tag_name(app, name, name_shown) VALUES "
                 + (0..<Self.namesAtOnce).map { "(?1, ?\(2 * $0 + 2), ?\(2 * $0 + 3))" }.joined(separator: ", "),
             in: database
         )
-        self.findTag = try RawStatement(TagFinder.sql, in: database)
+        self.findTag = try PreparedStatement(TagFinder.sql, in: database)
     }
 
     /// Binds the values common to all rows.
@@ -168,12 +168,12 @@ struct ImportStatements {
         }
     }
 
-    private func bind(_ entry: HandleIndex.Entry, to statement: RawStatement, at index: Int32) throws {
+    private func bind(_ entry: HandleIndex.Entry, to statement: PreparedStatement, at index: Int32) throws {
         try statement.bind(entry.digest, at: index)
         try statement.bind(entry.row, at: index + 1)
     }
 
-    private func first(_ statement: RawStatement) throws -> Known? {
+    private func first(_ statement: PreparedStatement) throws -> Known? {
         guard try statement.step() else { return nil }
         defer { statement.reset() }
         return Known(
@@ -212,7 +212,7 @@ struct ImportStatements {
         _ row: ImportedRegistration,
         _ id: RegistrationID,
         _ tags: NumberedTags,
-        to statement: RawStatement,
+        to statement: PreparedStatement,
         at index: Int32
     ) throws {
         try statement.bind(id.text, at: index)
@@ -267,7 +267,7 @@ struct ImportStatements {
         }
     }
 
-    private func bind(_ tag: TagOfRow, to statement: RawStatement, at index: Int32) throws {
+    private func bind(_ tag: TagOfRow, to statement: PreparedStatement, at index: Int32) throws {
         try statement.bind(tag.tag, at: index)
         try statement.bind(tag.pns, at: index + 1)
         try statement.bind(tag.row, at: index + 2)

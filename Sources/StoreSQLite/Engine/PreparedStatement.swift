@@ -9,7 +9,7 @@ import StoreSQL
 ///
 /// It belongs to its connection, and is used only on that connection's thread. It has one run at a time: whoever prepares the same text
 /// again while it runs ends that run.
-@safe struct RawStatement {
+@safe struct PreparedStatement {
     /// Owns `handle`.
     private let cached: Statement
     private let handle: SQLiteStatement
