@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# What deploy/package --check does inside the fresh Debian, as root, under its systemd: installs the older package, sends through it,
+# updates it under load, purges it. /check has the packages; results go to the standard output.
+set -euo pipefail
+
+# shellcheck source=deploy/lib/common.sh
+. /check/common.sh
+
+CONFIG=/etc/pushline/pushline.yaml
+URL=http://127.0.0.1:8080
+UNITS=(pushline-api@1 pushline-api@2 pushline-hub@1 pushline-register-worker@1 pushline-send-worker@1 pushline-delivery-worker@1)
+WORK=/run/check
+
+as_pushline() { (cd / && runuser -u pushline -- "$@"); }
+
+install_packages() { DEBIAN_FRONTEND=noninteractive apt-get -q install -y "$@" </dev/null >>"$WORK/apt.log" 2>&1; }
+
+# Succeeds once a command does; fails after 60 seconds.
+#   wait_for WHAT COMMAND...
+wait_for() {
+    local end=$((SECONDS + 60))
+    until "${@:2}" >/dev/null 2>&1; do
+        if [ "$SECONDS" -ge "$end" ]; then die "$1 within 60 s: no"; fi
+        sleep 0.2
+    done
+}
+
+install_older() {
+    install_packages /check/older/*.deb || die "the package cannot be installed: $(tail -n 5 "$WORK/apt.log")"
+    id pushline >/dev/null || die "there is no user pushline"
+    if systemctl -q is-active 'pushline-*@*'; then die "something was started that nobody asked for"; fi
+    say "Installed $(dpkg-query -W -f='${Version}' pushline)."
+}
+
+configure() {
+    local password
+    password=$(openssl rand -hex 16)
+    wait_for "RabbitMQ answers" rabbitmqctl -q await_startup
+    rabbitmqctl -q add_vhost pushline
+    rabbitmqctl -q add_user pushline "$password"
+    rabbitmqctl -q set_permissions -p pushline pushline '.*' '.*' '.*'
+    sed -i "s|guest:guest@127.0.0.1:5672/|pushline:$password@127.0.0.1:5672/pushline|" "$CONFIG"
+    systemctl -q enable --now pushline-simulator
+    wait_for "the simulator serves" test -s /run/pushline-simulator/state.json
+    as_pushline pushline apps apply /var/lib/pushline-simulator/apps.yaml --config "$CONFIG" >/dev/null
+    PUSHLINE_KEY=$(as_pushline pushline keys create check --role sender --config "$CONFIG" 2>/dev/null)
+    export PUSHLINE_KEY PUSHLINE_URL=$URL
+    echo secret-of-alice | as_pushline pushline accounts add alice --role user --password-stdin --config "$CONFIG" >/dev/null 2>&1
+}
+
+start() {
+    local port
+    systemctl -q enable --now pushline.target pushline-api@2 pushline-hub@1
+    for port in 8080 8081 8082 8083; do wait_for "port $port is ready" curl -fsS "http://127.0.0.1:$port/readyz"; done
+    wait_for "all units run" systemctl -q is-active "${UNITS[@]}"
+    as_pushline pushline doctor --config "$CONFIG" >"$WORK/doctor.txt" 2>&1 || die "pushline doctor: $(cat "$WORK/doctor.txt")"
+    say "Services ready: ${UNITS[*]}."
+}
+
+send() {
+    local token id state
+    token=$(openssl rand -hex 32)
+    id=$(curl -fsS -u alice:secret-of-alice -X POST "$URL/api/register?handle=$token" | jq -r .)
+    curl -fsS -u alice:secret-of-alice -X PUT "$URL/api/register/$id" -H 'Content-Type: application/json' \
+        -d "{\"Platform\": \"apns\", \"Handle\": \"$token\", \"Tags\": []}" >/dev/null
+    state=$(pushline send --user alice "From the package" --watch --format json)
+    jq -es 'last | .totals.targets == 1 and .totals.accepted == 1' >/dev/null <<<"$state" || die "the send's outcome is $state"
+    curl -fsS "http://127.0.0.1:9440/received?token=$token" | jq -e 'length == 1 and .[0].status == 200' >/dev/null ||
+        die "the simulator did not receive the push"
+    say "Sent: 1 target, 1 accepted, and the simulator received it."
+}
+
+# Sends until /run/check/stop is there; a line for each answer.
+load() {
+    while [ ! -e "$WORK/stop" ]; do
+        curl -s -o "$WORK/answer.$1" -w '%{http_code} ' -H "Authorization: Bearer $PUSHLINE_KEY" -H 'Content-Type: application/json' \
+            -d '{"to": {"user": "alice"}, "body": "Under load"}' "$URL/api/sends" || true
+        jq -r '.id // .detail // "no answer"' "$WORK/answer.$1" 2>/dev/null || echo
+    done >"$WORK/load.$1"
+}
+
+main_pids() { systemctl show -P MainPID "${UNITS[@]}" | grep .; }
+
+update() {
+    local before after sent job loads=()
+    before=$(main_pids)
+    load 1 &
+    loads+=($!)
+    load 2 &
+    loads+=($!)
+    sleep 2
+    install_packages /check/newer/*.deb || die "the update failed: $(tail -n 12 "$WORK/apt.log"; journalctl -u 'pushline-*' -n 5 --no-pager -o cat)"
+    sleep 2
+    touch "$WORK/stop"
+    wait "${loads[@]}"
+    after=$(main_pids)
+    if [ -n "$(comm -12 <(sort <<<"$before") <(sort <<<"$after"))" ]; then die "a unit was not restarted: $before, then $after"; fi
+    systemctl -q is-active "${UNITS[@]}" || die "a unit does not run after the update"
+    grep -q "pushline:" "$CONFIG" || die "the update has changed the configuration"
+    cat "$WORK"/load.* >"$WORK/answers"
+    if grep -qv '^20[0-9] ' "$WORK/answers"; then
+        die "requests failed during the update: $(cut -c 1-60 "$WORK/answers" | grep -v '^20[0-9] ' | sort | uniq -c | head -n 5)"
+    fi
+    sent=$(wc -l <"$WORK/answers")
+    while read -r _ job; do
+        wait_for "job $job is completed" job_is_completed "$job"
+    done <"$WORK/answers"
+    say "Updated to $(dpkg-query -W -f='${Version}' pushline) under load: $sent sends, none refused, each job completed."
+}
+
+job_is_completed() {
+    curl -fsS -H "Authorization: Bearer $PUSHLINE_KEY" "$URL/api/jobs/$1" |
+        jq -e '.state == "completed" and .totals.targets == 1 and .totals.accepted == 1'
+}
+
+purge() {
+    local left
+    DEBIAN_FRONTEND=noninteractive apt-get -q purge -y pushline pushline-simulator </dev/null >>"$WORK/apt.log" 2>&1 ||
+        die "purging failed: $(tail -n 12 "$WORK/apt.log")"
+    left=$(find /etc /usr /lib /var -xdev -iname '*pushline*' ! -path '/var/log/*' ! -path '/var/lib/rabbitmq/*' ! -path '/var/cache/*')
+    if [ -n "$left" ]; then die "purging left: $left"; fi
+    left=$(find /proc -maxdepth 1 -user pushline -name '[0-9]*')
+    if [ -n "$left" ]; then die "purging left processes: $left"; fi
+    say "Purged: no file and no process is left."
+}
+
+mkdir -p "$WORK"
+install_older
+configure
+start
+send
+update
+purge
+say "Everything holds."
