@@ -53,7 +53,8 @@ start() {
     systemctl -q enable --now pushline.target pushline-api@2 pushline-hub@1
     for port in 8080 8081 8082 8083; do wait_for "port $port is ready" curl -fsS "http://127.0.0.1:$port/readyz"; done
     wait_for "all units run" systemctl -q is-active "${UNITS[@]}"
-    as_pushline pushline doctor --config "$CONFIG" >"$WORK/doctor.txt" 2>&1 || die "pushline doctor: $(cat "$WORK/doctor.txt")"
+    # A worker serves a moment before it consumes.
+    wait_for "pushline doctor finds nothing wrong" as_pushline pushline doctor --config "$CONFIG"
     say "Services ready: ${UNITS[*]}."
 }
 
@@ -68,6 +69,14 @@ send() {
     curl -fsS "http://127.0.0.1:9440/received?token=$token" | jq -e 'length == 1 and .[0].status == 200' >/dev/null ||
         die "the simulator did not receive the push"
     say "Sent: 1 target, 1 accepted, and the simulator received it."
+}
+
+back_up() {
+    systemctl start pushline-backup || die "the backup failed: $(journalctl -u pushline-backup -n 5 --no-pager -o cat)"
+    compgen -G '/var/lib/pushline/backups/pushline-*.sqlite' >/dev/null || die "there is no backup"
+    systemctl -q enable --now pushline-backup.timer
+    wait_for "the backup's time is a metric" eval "curl -fsS http://127.0.0.1:8080/metrics | grep -q '^pushline_backup_timestamp_seconds '"
+    say "Backed up by its unit."
 }
 
 # Sends until /run/check/stop is there; a line for each answer.
@@ -129,6 +138,7 @@ install_older
 configure
 start
 send
+back_up
 update
 purge
 say "Everything holds."
