@@ -60,7 +60,7 @@ final class AzureTokens: Sendable {
             var skew = date.map(now.duration(to:)) ?? state.skew
             if skew > Self.greatestSkew || skew < .zero - Self.greatestSkew { skew = state.skew }
             let moved = skew - state.skew
-            // A minute is no reason to refuse a token that lasts longer.
+            // A minute is not a reason to refuse a token that lasts longer.
             let isElsewhere = moved > .seconds(60) || moved < .seconds(-60)
             guard isElsewhere || state.made.duration(to: now) >= Self.youth else { return nil }
             if isElsewhere { state.skew = skew }

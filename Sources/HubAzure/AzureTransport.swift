@@ -84,7 +84,7 @@ final class AzureTransport: Sendable {
     ///
     /// - Parameters:
     ///   - request: The call.
-    ///   - expected: Statuses that are no errors, besides those of success.
+    ///   - expected: Statuses that are not errors, besides those of success.
     /// - Returns: The answer.
     /// - Throws: ``AzureHubError``.
     func call(_ request: AzureRequest, expecting expected: Set<Int> = []) async throws(AzureHubError) -> AzureAnswer {

@@ -17,7 +17,7 @@ struct AudiencePages {
     ///   - cursor: Where the pages begin.
     init(_ audience: AudiencePage, cursor: AudienceCursor) {
         if audience.templates.isEmpty { self.add(audience, template: nil, cursor: cursor) }
-        // A row without one was changed since it was read: it is no target.
+        // A row without one was changed since it was read: it is not a target.
         for template in Set(audience.templates).subtracting([0]).sorted() {
             self.add(audience.only(template), template: template, cursor: cursor)
         }

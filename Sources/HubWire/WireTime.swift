@@ -21,7 +21,7 @@ package enum WireTime {
 
     /// Reads the time until which APNs is to keep a notification; see ``Timestamp/expiration(loose:)``.
     ///
-    /// - Returns: Seconds since 1970 for `apns-expiration`; nil for what cannot be read, which is no reason to refuse a send.
+    /// - Returns: Seconds since 1970 for `apns-expiration`; nil for what cannot be read, which is not a reason to refuse a send.
     package static func expiration(_ text: String) -> Int64? { Timestamp.expiration(loose: text) }
 
     /// `11/24/2026 1:05:09 AM`, as error texts have it.

@@ -15,7 +15,7 @@ struct SignedToken {
     private let payload: Substring
     private let signaturePart: Substring
 
-    /// - Throws: ``TokenRefusal/invalid(_:)`` for what is no token, or one that asks for more than is understood.
+    /// - Throws: ``TokenRefusal/invalid(_:)`` for what is not a token, or one that asks for more than is understood.
     init(_ text: String) throws(TokenRefusal) {
         guard text.utf8.count <= Self.maximumLength else { throw .invalid("the token is too long") }
         let parts = text.split(separator: ".", maxSplits: 3, omittingEmptySubsequences: false)

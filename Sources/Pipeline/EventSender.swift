@@ -14,7 +14,7 @@ struct EventSender: Sendable {
     func notify(_ jobs: [(job: JobID, waiter: String)]) async {
         guard !jobs.isEmpty else { return }
         let events = jobs.map { OutgoingMessage(eventFor: $0.job, waiter: $0.waiter) }
-        // The waiter also looks by itself, so a failure here is no fault.
+        // The waiter also looks by itself, so a failure here is not a fault.
         _ = await self.broker.publish(events, deadline: .seconds(1))
     }
 }

@@ -16,7 +16,7 @@ extension PushlineConfiguration {
         }
     }
 
-    /// Variables that are no settings: of the command line tool, quickstart.env, builds and tests.
+    /// Variables that are not settings: of the command line tool, quickstart.env, builds and tests.
     private static let otherVariables = [
         "PUSHLINE_STORE", "PUSHLINE_URL", "PUSHLINE_KEY", "PUSHLINE_APP", "PUSHLINE_CA_FILE",
         "PUSHLINE_OPERATOR_KEY", "PUSHLINE_SENDER_KEY", "PUSHLINE_USERS", "PUSHLINE_SIMULATOR_URL",

@@ -37,7 +37,7 @@ struct NeighbourTests {
         let installation = try #require(EndToEndInstallation.current)
         let victim = Self.token()
         try await installation.register("alice", platform: "apns", handle: victim)
-        // What is opened and learned at a first send is no neighbour's doing.
+        // What is opened and learned at a first send is not a neighbour's doing.
         _ = try await Self.send(to: victim, through: installation)
         var alone: [Trip] = []
         for _ in 0..<Self.singles { alone.append(try await Self.send(to: victim, through: installation)) }

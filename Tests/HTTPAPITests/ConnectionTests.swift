@@ -8,7 +8,7 @@ import Testing
 
 @testable import HTTPAPI
 
-/// What is no HTTP never reaches a route and is refused like everything else; and when a connection ends.
+/// What is not HTTP never reaches a route and is refused like everything else; and when a connection ends.
 @Suite struct ConnectionTests {
     /// Writes these bytes to the server and reads until it closes.
     private static func exchange(_ bytes: String, port: Int) async throws -> String {

@@ -86,7 +86,7 @@ import Testing
         #expect(try await api.store.record([BatchOutcome(key: batch, accepted: 1, at: .now)]) == [true])
     }
 
-    /// That devices were found is no outcome.
+    /// That devices were found is not an outcome.
     @Test func aSendIsWaitedForUntilItsDevicesHaveTheirs() async throws {
         try await Self.run(.begins) { api async throws in
             let short = try await api.call(.post, "/api/sends", body: Self.sends, headers: ["Prefer": "wait=1"])

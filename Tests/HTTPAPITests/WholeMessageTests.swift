@@ -114,7 +114,7 @@ import Yams
         }
     }
 
-    /// What another service of the app would refuse is no fault.
+    /// What another service of the app would refuse is not a fault.
     @Test(arguments: [
         (#""data":{"k":"v"},"apns":{"priority":10}"#, "apns.priority"), (#""data":{"aps":"v"}"#, "data.aps"),
     ])

@@ -171,7 +171,7 @@ struct HubContractRowsTests {
                 "\(list.text)"
             )
             #expect(try list.registrations.isEmpty)
-            // A list of hubs is no hub's, and Access Control has ended.
+            // A list of hubs is not a hub's, and Access Control has ended.
             #expect(try await hub.call(.get, "/$Resources/NotificationHubs/?api-version=2014-09").status == 404)
             let wrap = ["Authorization": "WRAP access_token=\"x\""]
             #expect(try await hub.call(.get, "/default/jobs", as: nil, headers: wrap).status == 401)

@@ -50,7 +50,7 @@ struct BreakerTests {
     @Test func aRunOfFailuresOpensTheBreaker() {
         var breaker = self.breaker()
         #expect(breaker.record(self.failed(60), as: .free, now: self.start) == nil)
-        // One that was taken between them is no proof of health, many are.
+        // One that was taken between them is not proof of health, many are.
         #expect(breaker.record(self.accepted(1), as: .free, now: self.start) == nil)
         #expect(breaker.record(self.failed(40), as: .free, now: self.start) == nil)
         #expect(breaker.enter(now: self.start) == .free)
@@ -79,7 +79,7 @@ struct BreakerTests {
         }
     }
 
-    /// A channel's host is the device's choice: one that does not exist is no fault of the service.
+    /// A channel's host is the device's choice: one that does not exist is not a fault of the service.
     @Test func unreachableChannelHostsDoNotOpenTheWNSBreaker() {
         let unknown = DeviceResult.retry(after: nil, scope: .sender, counts: true, reason: "no such host", status: nil)
         for result in [unknown, .unanswered(reason: "no answer in time")] {

@@ -38,7 +38,7 @@ import Testing
         #expect(throws: InvalidValue.self) { try Handle(text, pns: .fcm) }
     }
 
-    /// A channel is no device: it can be sent to, and not registered.
+    /// A channel is not a device: it can be sent to, and not registered.
     @Test(arguments: ["dHN0LXNyY2gtY2hubA==", "YQ", "+/9=", "abcd", String(repeating: "x", count: 2048)])
     func channelsOfAPNs(text: String) throws {
         #expect(try APNsChannelID(text).handle.text == text)

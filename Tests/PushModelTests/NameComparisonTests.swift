@@ -26,7 +26,7 @@ import Testing
             #expect(tag.name == Self.written("b-E_t9", mask))
             #expect(tag.description == tag.name)
         }
-        // ASCII alone: what stands beside the letters is no letter.
+        // ASCII alone: what stands beside the letters is not a letter.
         #expect(try Tag("@", users) != Tag("`".replacing("`", with: "_"), users))
         #expect(try Tag("a1", users) < Tag("B0", users))
         #expect(try !(Tag("A", users) < Tag("a", users)))

@@ -10,7 +10,7 @@ import Testing
 
 /// How the command line reaches a server.
 @Suite(.timeLimit(.minutes(1))) struct ServerTransportTests {
-    /// A client as the options make it, for a server that is no Pushline server but speaks TLS.
+    /// A client as the options make it, for a server that is not a Pushline server but speaks TLS.
     private static func client(_ url: String, _ arguments: [String], environment: [String: String] = [:]) throws
         -> PushlineClient
     {

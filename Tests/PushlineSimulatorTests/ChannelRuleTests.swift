@@ -110,7 +110,7 @@ struct ChannelRuleTests {
                 )
                 #expect(again.status == 400 && again.reason == "ChannelNotRegistered")
             }
-            // They are no pushes, and outlive a reset as credentials do.
+            // They are not pushes, and outlive a reset as credentials do.
             #expect(client.simulator.counts.apns.requests == 0)
             client.simulator.reset()
             let left = try await Self.manage(client, "GET", all, authorization: token)

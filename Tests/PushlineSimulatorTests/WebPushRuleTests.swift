@@ -245,7 +245,7 @@ import Testing
         #expect(first.open(with: key) == nil)
         let second = try #require(EncryptedContent(Array(body[..<head] + body[(head + 25)...])))
         #expect(second.padded(with: key) == nil)
-        // Nor by way of a request: the id is no key of a sender.
+        // Nor by way of a request: the id is not a key of a sender.
         let headers = ["ttl": "60", "content-encoding": "aes128gcm"]
         #expect(self.check(try self.authorization(), headers, body: body) == "400 BadWebPushRequest")
     }

@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// Drip by drip is no progress.
+    /// Drip by drip is not progress.
     @Test func aConnectionWithEndlessHeadersIsClosed() async throws {
         try await ServedListener.run(ServedListener.limits(request: 400)) { port in
             let stranger = try await Stranger.connect(port: port)

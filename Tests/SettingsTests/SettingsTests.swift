@@ -36,7 +36,7 @@ import Testing
         try self.check(SettingsTables.apps, in: document, after: SettingsTables.appsHead)
     }
 
-    /// What is no comment in it is a declaration.
+    /// What is not a comment in it is a declaration.
     @Test func theExampleOfAppsIsValid() throws {
         let folder = URL(filePath: "/srv/push/")
         let root = try YAMLFile.parse(ConfigurationText.apps, file: "apps.yaml", folder: folder)
@@ -72,7 +72,7 @@ import Testing
 
     // MARK: What people have written
 
-    /// Files of a folder, or one by itself; what is no text has no names of ours.
+    /// Files of a folder, or one by itself; what is not a text has no names of ours.
     private static func texts(_ folders: [String]) throws -> [(file: String, text: String)] {
         try folders.flatMap { folder -> [(String, String)] in
             let url = Self.root.appending(path: folder)

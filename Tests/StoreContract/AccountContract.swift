@@ -90,7 +90,7 @@ import Testing
         #expect(try await self.store.account(root, app: .default)?.account.role == .operator)
         let password = AccountUpdate(role: .operator, passwordHash: "other", isDisabled: false)
         #expect(try await self.store.apply(.account(.update(password, account: root, app: .default))))
-        // A key is one too, while it works; one that is no operator is not.
+        // A key is one too, while it works; one that is not an operator is not.
         try await self.store.apply(.key(.add(self.key("sender", .sender), hash: [1])))
         try await self.store.apply(.key(.add(self.key("backend", .operator), hash: [2])))
         let disable = AccountUpdate(isDisabled: true)

@@ -57,7 +57,7 @@ import Testing
         #expect(first.faults + second.faults == [])
     }
 
-    /// A job that is being removed does not add up any more, and is no fault.
+    /// A job that is being removed does not add up any more, and is not a fault.
     @Test func aPartlyRemovedJobIsNoFault() async throws {
         try await self.finish(try await self.fill())
         self.fixture.time.advance(.seconds(200_000))

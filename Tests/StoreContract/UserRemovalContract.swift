@@ -11,7 +11,7 @@ import Testing
 
     init() throws { self.users = try RemovalScenario() }
 
-    /// Names that JSON may write in several ways, and those that are no tag, among them.
+    /// Names that JSON may write in several ways, and those that are not tags, among them.
     @Test(arguments: ["", "\"", "\\", "/", "🐙", "' || x", "é\u{301}", "&<>"], [true, false])
     func theNameGoesFromAllTables(odd: String, isFirst: Bool) async throws {
         // What is looked for has no character that is written otherwise.

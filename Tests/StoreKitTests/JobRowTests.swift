@@ -106,7 +106,7 @@ import Testing
         #expect(try estimate(FanOutCursor(after: 250, through: 1000, isDone: false, devices: 30)) == 120)
         #expect(try estimate(FanOutCursor(after: 0, through: 1000, isDone: false, devices: 0)) == nil)
         #expect(try estimate(FanOutCursor(after: 250, through: 1000, isDone: true, devices: 30)) == 30)
-        // A stop ends the fan-out too: what is in no batch is no target.
+        // A stop ends the fan-out too: what is in no batch is not a target.
         let stopped = FanOutCursor(after: 500, through: 1000, isDone: false, devices: 30)
         #expect(try estimate(stopped, .cancelling, isFannedOut: true) == 60)
         #expect(try estimate(stopped, .running, isFannedOut: true) == 30)

@@ -10,7 +10,7 @@ package enum WorkCost {
     package static let mostPasses = 50.0
     /// How much more twice the input may cost.
     package static let mostGrowth = 2.5
-    /// Shorter inputs are measured as if they had so many bytes: what precedes the first byte is no cost of the bytes.
+    /// Shorter inputs are measured as if they had so many bytes: what precedes the first byte is not a cost of the bytes.
     private static let least = 2048
 
     /// The CPU time of some work, in seconds.

@@ -150,7 +150,7 @@ struct Authenticator: Sendable {
         return credential
     }
 
-    /// The same for anything that is no key of the app: nobody learns what else a secret is good for.
+    /// The same for anything that is not a key of the app: nobody learns what else a secret is good for.
     private static func unknownKey(_ token: String, app: AppID) -> String {
         guard token.hasPrefix(APIKeySecret.prefix) else { return "unknown key; keys begin with \(APIKeySecret.prefix)" }
         return "app \(app) has no such key, or it was revoked; a key works for its own app alone, at /api/apps/ITS-APP/"

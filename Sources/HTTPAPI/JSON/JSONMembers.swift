@@ -135,7 +135,7 @@ struct StrictMembers {
 struct TolerantMembers {
     private let values: [String: JSONValue]
 
-    /// - Throws: ``Problem`` when the value is no object.
+    /// - Throws: ``Problem`` when the value is not an object.
     init(_ value: JSONValue) throws {
         guard case .object(let members) = value else {
             throw Problem.invalid([InvalidValue("the body must be an object, not \(value.kind)")])

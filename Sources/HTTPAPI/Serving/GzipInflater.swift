@@ -7,7 +7,7 @@ import NIOCore
 @safe final class GzipInflater {
     /// Why it cannot go on.
     enum Failure: Error {
-        /// It is no gzip, or its checksum or length is another.
+        /// It is not gzip, or its checksum or length is another.
         case malformed
         /// It ends within a member, or before the first.
         case truncated

@@ -118,7 +118,7 @@ package struct WireHost: JobTaker {
             spec: spec,
             connection: context.body
         ) { body in
-            // From when it has come: a slow network is no reason.
+            // From when it has come: a slow network is not a reason.
             try await CommitDeadline.$current.withValue(CommitDeadline(self.configuration.commitWait)) {
                 try await work(body.bytes)
             }

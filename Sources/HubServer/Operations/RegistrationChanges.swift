@@ -121,7 +121,7 @@ struct RegistrationChanges: Sendable {
     ///   - spec: The app's declaration.
     /// - Returns: nil = the client does not end it: no time is given, or the year 9999, by which the wire says so, or the
     ///   end of the app's lifetime, which the client has read.
-    /// - Throws: `InvalidValue` for a text that is no time, or a time in the past.
+    /// - Throws: `InvalidValue` for a text that is not a time, or a time in the past.
     static func end(
         _ text: String?,
         _ member: String,
@@ -145,7 +145,7 @@ struct RegistrationChanges: Sendable {
         return time
     }
 
-    /// Whether the end of a registration is no wish of its client: it comes the app's lifetime after the last change.
+    /// Whether the end of a registration is not a wish of its client: it comes the app's lifetime after the last change.
     ///
     /// The clocks of both times differ a little, and so a wish for nearly the same time is taken for a lifetime.
     private static func endsByLifetime(_ registration: Registration, _ spec: AppSpec) -> Bool {

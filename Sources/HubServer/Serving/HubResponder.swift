@@ -148,7 +148,7 @@ package struct HubResponder: HTTPResponder {
         return text
     }
 
-    /// The answer to what is no HTTP, which reaches no responder: an error of the wire.
+    /// The answer to what is not HTTP, which reaches no responder: an error of the wire.
     package static func malformed(_ detail: String) -> (type: String, body: [UInt8]) {
         let error = WireError(status: HTTPResponse.Status.badRequest.code, detail: detail)
         return (WireNames.xml, error.bytes(trackingID: UUID().uuidString, at: .now))

@@ -42,7 +42,7 @@ package enum BrowserHandle {
 extension WirePlatform {
     /// Our text of a handle in parts.
     ///
-    /// - Throws: ``InvalidValue`` where the parts are no handle; other handles than a browser's are checked later.
+    /// - Throws: ``InvalidValue`` where the parts are not a handle; other handles than a browser's are checked later.
     package func handleText(of parts: [String]) throws(InvalidValue) -> String {
         self == .browser ? try BrowserHandle.text(of: parts) : parts[0]
     }

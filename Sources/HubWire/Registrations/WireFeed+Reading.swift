@@ -5,7 +5,7 @@ extension WireFeed {
     ///
     /// - Parameter bytes: The XML, whose size the caller bounds.
     /// - Returns: The registrations, and how many entries describe none that is known here.
-    /// - Throws: `InvalidValue` for what is no feed.
+    /// - Throws: `InvalidValue` for what is not a feed.
     package static func registrations(
         reading bytes: [UInt8]
     ) throws(InvalidValue) -> (registrations: [WireRegistration], unreadable: Int) {

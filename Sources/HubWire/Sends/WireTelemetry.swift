@@ -83,7 +83,7 @@ extension WireTelemetry {
     /// Reads what a hub says of a notification, with its elements in any order.
     ///
     /// - Parameter bytes: The XML, whose size the caller bounds.
-    /// - Throws: `InvalidValue` for what is no telemetry.
+    /// - Throws: `InvalidValue` for what is not telemetry.
     package init(reading bytes: [UInt8]) throws(InvalidValue) {
         let root = try WireDocument.root("NotificationDetails", of: bytes)
         func text(_ name: String) -> String? { root.first(name)?.text }

@@ -10,7 +10,7 @@ import Foundation
 /// A token of the scheme `SharedAccessSignature`: it says until when the holder of a rule's key may use which part of a host.
 package struct SASToken: Sendable, Equatable {
     private static let scheme = "sharedaccesssignature "
-    /// Longer headers are no tokens.
+    /// Longer headers are not tokens.
     private static let longest = 8192
 
     /// The audience as it stands in the token, encoded: it is what is signed.
@@ -75,7 +75,7 @@ package struct SASToken: Sendable, Equatable {
 
     /// Whether its audience is that host and a beginning of that path, segment by segment.
     ///
-    /// Scheme, port and query are no part of it, because the official clients disagree about them; nor is letter case.
+    /// Scheme, port and query are not part of it, because the official clients disagree about them; nor is letter case.
     ///
     /// - Parameters:
     ///   - authority: The request's host, with or without a port.

@@ -2,7 +2,7 @@ import PushModel
 
 /// The values that a member of a message may have.
 package struct MemberValue: Sendable {
-    /// Its schema in the API's description, in YAML on one line; it allows null, which is no value.
+    /// Its schema in the API's description, in YAML on one line; it allows null, which is not a value.
     package let schema: String
     /// What a fault says: `must be …`.
     let words: String

@@ -37,7 +37,7 @@ package struct HubTemplate: Sendable {
         case "{", "[":
             let value: JSONValue
             do throws(JSONSyntaxError) { value = try JSONReader.read(bytes) } catch {
-                // {'Hi ' + $(name)} is no document, but a raw notification can be that.
+                // {'Hi ' + $(name)} is not a document, but a raw notification can be that.
                 guard isRaw else {
                     throw InvalidValue(
                         "the template is not JSON: line \(error.line), column \(error.column): \(error.reason)"
@@ -90,7 +90,7 @@ struct TemplateFilling {
     }
 }
 
-/// A JSON value of a template; the names of members are no expressions.
+/// A JSON value of a template; the names of members are not expressions.
 private indirect enum JSONPart: Sendable {
     case constant(JSONValue)
     case text(TemplateExpression)

@@ -222,7 +222,7 @@ struct SendStatistics {
 
     /// - Parameters:
     ///   - results: The results of a send.
-    ///   - pns: The service. If devices choose the host, a missing answer is no evidence about the service, and other failures
+    ///   - pns: The service. If devices choose the host, a missing answer is not evidence about the service, and other failures
     ///     count by owner.
     ///   - credential: With which of the app's credentials it was sent.
     init(

@@ -74,7 +74,7 @@ final class Breakers: Sendable {
         self.breakers.withLockedValue { $0[key]?.enter(now: .now) ?? .free }
     }
 
-    /// Makes a call of an app's hub over a wire, or of its channels at Apple, that is no send, as far as the breaker lets it.
+    /// Makes a call of an app's hub over a wire, or of its channels at Apple, that is not a send, as far as the breaker lets it.
     ///
     /// - Parameters:
     ///   - key: The breaker.

@@ -141,7 +141,7 @@ package struct DeliveryWorker: Service {
             handle: { delivery, subscription, _ in try await self.handle(delivery, subscription, queue: queue) },
             inspect: { delivery in
                 _ = (delivery.app, self.configuration.cost(of: delivery, at: pns))
-                // What is no delivery message is for the work to find.
+                // What is not a delivery message is for the work to find.
                 _ = try? DeliveryMessage(decoding: delivery.body)
             },
             condemn: { try await deadLetters.publish($0, from: queue, reason: $1) },

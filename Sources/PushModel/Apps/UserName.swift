@@ -30,7 +30,7 @@ package struct UserName: Hashable, Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - key: The name for comparison.
     ///   - name: The original spelling; nil = the same.
-    /// - Throws: ``InvalidValue`` if one of them is no legal name.
+    /// - Throws: ``InvalidValue`` if one of them is not a legal name.
     package init(key: String, shownAs name: String?) throws(InvalidValue) {
         try Self.check(key)
         if let name { try Self.check(name) }
@@ -65,7 +65,7 @@ package struct UserName: Hashable, Sendable, CustomStringConvertible {
         switch scalar.value {
         // Bidirectional ones: a name with one shows the text around it in another order.
         case 0x202A...0x202E, 0x2066...0x2069: return false
-        // What a lone surrogate, or bytes that are no UTF-8, became on the way: it may have been any of several names.
+        // What a lone surrogate, or bytes that are not UTF-8, became on the way: it may have been any of several names.
         case 0xFFFD: return false
         default: break
         }

@@ -52,7 +52,7 @@ package enum Content: Codable, Sendable, Equatable {
 
     /// Forms of the sender's own for some services, and a message for the others.
     package struct Native: Codable, Sendable, Equatable {
-        /// What the services get that have no form; nil = nothing, they are no targets.
+        /// What the services get that have no form; nil = nothing, they are not targets.
         package let message: Message?
         /// One for each service that has one.
         package let forms: [NativePayload]

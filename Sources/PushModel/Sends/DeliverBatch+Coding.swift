@@ -133,7 +133,7 @@ extension DeliverBatch {
     }
 }
 
-/// Bytes that are no deliver batch.
+/// Bytes that are not deliver batch.
 package struct MalformedDelivery: Error, Equatable, Sendable, CustomStringConvertible {
     package let description: String
 

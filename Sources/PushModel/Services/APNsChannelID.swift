@@ -1,6 +1,6 @@
 /// The id of a broadcast channel of APNs, which Apple makes: Base64, of a length that it does not say.
 ///
-/// A channel is no device: nobody registers it, and it takes updates of Live Activities alone.
+/// A channel is not a device: nobody registers it, and it takes updates of Live Activities alone.
 package struct APNsChannelID: Sendable, Hashable, Codable, CustomStringConvertible {
     /// As Apple writes it.
     package let text: String

@@ -10,7 +10,7 @@ struct HostAddresses: Sendable {
         case notPublic
     }
 
-    /// Networks that are no part of the internet and allowed all the same.
+    /// Networks that are not part of the internet and allowed all the same.
     let declared: [IPNetwork]
     /// The addresses of a name, in the order of preference.
     let resolve: @Sendable (String, _ deadline: ContinuousClock.Instant) async -> [String]

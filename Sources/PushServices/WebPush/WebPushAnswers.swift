@@ -10,7 +10,7 @@ enum WebPushAnswers {
         AnswerRule(400, nil, .permanent),
         AnswerRule(401, nil, .credential),
         AnswerRule(403, nil, .credential),
-        // One such device is no fault of the app; a burst of these is for the caller's breaker.
+        // One such device is not a fault of the app; a burst of these is for the caller's breaker.
         AnswerRule(nil, foreignKey, .drop),
         AnswerRule(404, nil, .drop),
         AnswerRule(405, nil, .permanent),
@@ -47,7 +47,7 @@ enum WebPushAnswers {
         var answer = self.table.answer(status: status, reason: isForeign ? self.foreignKey : nil)
         switch answer {
         case .wait: answer = .waitDevice
-        // A redirect, which is not followed: the device chose the address, so it is no fault of the app's.
+        // A redirect, which is not followed: the device chose the address, so it is not a fault of the app's.
         case .stop: answer = .permanent
         default: break
         }

@@ -29,7 +29,7 @@ enum Console {
 
     /// Writes a text; ends the process where that cannot be.
     ///
-    /// A reader that has gone (`pushline jobs | head -1`) is no fault: the process ends quietly, with the code of SIGPIPE.
+    /// A reader that has gone (`pushline jobs | head -1`) is not a fault: the process ends quietly, with the code of SIGPIPE.
     static func write(_ text: String, to file: FileHandle) { Self.write(Data(text.utf8), to: file) }
 
     /// The same for bytes.

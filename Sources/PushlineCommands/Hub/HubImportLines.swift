@@ -72,7 +72,7 @@ struct HubImportLines {
 
     /// The line for a registration: its id, device, tags, user and template, and its end where it has one.
     ///
-    /// What of it is no valid value here, such as a tag, is the server's to refuse, by its member.
+    /// What of it is not a valid value here, such as a tag, is the server's to refuse, by its member.
     static func line(of wire: WireRegistration, now: Timestamp) -> Result<Line, HubImportSkip> {
         guard let pns = wire.platform.service, pns != .mpns else {
             return .failure(.platform(wire.platform.rawValue.lowercased()))

@@ -12,7 +12,7 @@ enum NotificationFile {
     ///   - path: The file; `-` = standard input.
     ///   - standardInput: The file read for `-`.
     /// - Returns: The object's bytes, which the send has as they are; the server checks the members.
-    /// - Throws: ``CommandFailure`` if it cannot be read, or is no object.
+    /// - Throws: ``CommandFailure`` if it cannot be read, or is not an object.
     static func members(_ path: String, standardInput: FileHandle = .standardInput) throws -> Data {
         let data = try Self.read(path, option: "--json", standardInput)
         let words = "it is what POST /api/sends takes but for to, such as {\"title\": \"Hello\", \"badge\": 1}"
@@ -28,7 +28,7 @@ enum NotificationFile {
     ///   - path: The file; `-` = standard input.
     ///   - standardInput: The file read for `-`.
     /// - Returns: An object with the member, whose bytes are the file's.
-    /// - Throws: ``CommandFailure`` if it cannot be read, or is no object of objects.
+    /// - Throws: ``CommandFailure`` if it cannot be read, or is not an object of objects.
     static func native(_ path: String, standardInput: FileHandle = .standardInput) throws -> Data {
         let data = try Self.read(path, option: "--native", standardInput)
         let words = #"it is the JSON of native, such as {"apns": {"payload": {"aps": {"alert": "Hello"}}}}"#

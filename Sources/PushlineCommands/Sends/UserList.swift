@@ -27,7 +27,7 @@ struct UserList {
         return try UserList(data)
     }
 
-    /// The names of a text; blanks around them and empty lines are no names.
+    /// The names of a text; blanks around them and empty lines are not names.
     init(_ data: Data) throws {
         guard let text = String(validating: data, as: UTF8.self) else {
             throw CommandFailure.failed("--users: not a text in UTF-8")

@@ -11,7 +11,7 @@ package struct TagList: Equatable, Sendable {
     package init(_ numbers: [Int64]) { self.numbers = numbers }
 
     /// - Parameter text: The column's text.
-    /// - Throws: ``StoreError`` if it is no list of numbers.
+    /// - Throws: ``StoreError`` if it is not a list of numbers.
     package init(stored text: String?) throws(StoreError) {
         guard let text else {
             self.numbers = []

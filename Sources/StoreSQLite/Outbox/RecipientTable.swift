@@ -23,7 +23,7 @@ enum RecipientTable {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Registrations are read where they stand: one that has left its service, or is not live, is no target.
+    /// Registrations are read where they stand: one that has left its service, or is not live, is not a target.
     private static let devices = """
         recipient AS t LEFT JOIN registration AS r ON t.handle IS NULL AND r.row = t.number AND r.pns = t.pns AND r.\(KeptRegistration.live)
         """
@@ -48,7 +48,7 @@ enum RecipientTable {
     static let insert =
         "INSERT INTO recipient(job, pns, number, handle, reference, credential) VALUES (?, ?, ?, ?, ?, ?)"
 
-    /// A live registration by its id; one for a template is no device.
+    /// A live registration by its id; one for a template is not a device.
     static let registration =
         "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND \(KeptRegistration.live) AND \(RegistrationSlot.isNative)"
 

@@ -73,7 +73,7 @@ struct SendContent {
     ///   - body: The body of a send, of which a count reads little.
     ///   - named: The services that it names; empty = all.
     /// - Returns: Those, or without a message the services that get a form or a member of ``whole``; empty = all.
-    /// - Throws: ``Problem`` where `native` is no object of forms.
+    /// - Throws: ``Problem`` where `native` is not an object of forms.
     static func services(_ body: StrictMembers, named: [PushService]) throws -> [PushService] {
         if body["liveActivity"] != nil { return [.apns] }
         let native = try Self.members(body)

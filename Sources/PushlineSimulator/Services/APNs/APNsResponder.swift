@@ -68,7 +68,7 @@ struct APNsResponder: Responder {
         }
     }
 
-    /// These requests are no pushes: they are neither recorded nor counted.
+    /// These requests are not pushes: they are neither recorded nor counted.
     ///
     /// Only faults with the token `channels` hit them: an answer, silence, or a lost answer.
     private func manage(_ request: InboundRequest, on connection: ConnectionMemory, now: Double) -> Reaction {

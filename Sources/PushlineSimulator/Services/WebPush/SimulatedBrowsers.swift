@@ -60,7 +60,7 @@ struct SimulatedBrowsers: Sendable {
 
     private func key(of name: String, attempt: Int = 0) -> P256.KeyAgreement.PrivateKey {
         let bytes = self.bytes("key \(attempt)", of: name, count: 32)
-        // One in four thousand million numbers is no key.
+        // One in four thousand million numbers is not a key.
         guard let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: bytes) else {
             return self.key(of: name, attempt: attempt + 1)
         }
