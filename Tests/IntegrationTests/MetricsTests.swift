@@ -41,8 +41,8 @@ import Testing
             "pushline_broker_connections_failed_total", "pushline_broker_channels_replaced_total",
             "pushline_broker_refused_total", "pushline_http_connections_ended_total",
             "pushline_signin_failures_total", "pushline_signin_turned_away_total", "pushline_breakers_open",
-            "pushline_breakers_opened_total",
-            "pushline_credential_expiry_timestamp_seconds", "pushline_sweeper_published_total",
+            "pushline_breakers_opened_total", "pushline_credential_expiry_timestamp_seconds",
+            "pushline_sweeper_published_total", "pushline_backup_timestamp_seconds",
         ]
         #expect(Set(MetricDescription.all.map(\.name)).subtracting(exposed).subtracting(others) == [])
         for line in [
