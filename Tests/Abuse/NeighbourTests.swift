@@ -3,6 +3,7 @@ import HubWire
 import InstallationSupport
 import PushlineSimulator
 import RawHTTP
+import Synchronization
 import Testing
 
 /// What an app may do with every right that it has, at the limits of each: another app's single send does not feel it.
@@ -45,29 +46,14 @@ struct NeighbourTests {
         let services = Simulator()
         try await services.start()
         let greedy = try await GreedyApp(right.rawValue, in: installation, sendingTo: services)
-        let beside = try await withThrowingTaskGroup(of: Int.self, returning: [Trip].self) { group in
-            for request in try await greedy.requests(right) {
-                group.addTask {
-                    var answers = 0
-                    while !Task.isCancelled {
-                        // Each to its end, in a task of its own: URLSession may block for ever where a request is cancelled while its
-                        // answer comes (swift-corelibs-foundation 5412).
-                        try await Task { try await request() }.value
-                        answers += 1
-                    }
-                    return answers
-                }
-            }
-            try await Task.sleep(for: .milliseconds(500))
-            var beside: [Trip] = []
-            for _ in 0..<Self.singles {
-                beside.append(try await Self.send(to: victim, through: installation))
-                try await Task.sleep(for: .milliseconds(100))
-            }
-            group.cancelAll()
-            try await group.waitForAll()
-            return beside
+        let flood = Flood(of: try await greedy.requests(right))
+        try await Task.sleep(for: .milliseconds(500))
+        var beside: [Trip] = []
+        for _ in 0..<Self.singles {
+            beside.append(try await Self.send(to: victim, through: installation))
+            try await Task.sleep(for: .milliseconds(100))
         }
+        try flood.end()
         try await greedy.end()
         try await services.stop()
         let limit = max(Self.limit, Self.slowest(of: alone, but: 0) * Self.mostTimes)
@@ -99,6 +85,38 @@ struct NeighbourTests {
             try await Task.sleep(for: .milliseconds(5))
         }
         return Trip(accepted: accepted, arrived: .now - start)
+    }
+}
+
+/// Requests that are made again and again, each beside the others.
+private final class Flood: Sendable {
+    private struct State {
+        var isOver = false
+        var fault: (any Error)?
+    }
+
+    private let state = Mutex(State())
+
+    init(of requests: [GreedyApp.Request]) {
+        for request in requests {
+            Task {
+                do { while !self.state.withLock({ $0.isOver }) { try await request() } } catch {
+                    self.state.withLock { if !$0.isOver { $0.fault = error } }
+                }
+            }
+        }
+    }
+
+    /// Begins no further one; what is under way is left alone, for URLSession may block for ever where a request is cancelled while
+    /// its answer comes (swift-corelibs-foundation 5412).
+    ///
+    /// - Throws: The error of one that failed before.
+    func end() throws {
+        let fault = self.state.withLock { state in
+            state.isOver = true
+            return state.fault
+        }
+        if let fault { throw fault }
     }
 }
 
