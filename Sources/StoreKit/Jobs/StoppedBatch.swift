@@ -14,6 +14,71 @@ extension Job.State {
     }
 }
 
+/// A job as far as it may be stopped.
+package struct StoppableJob: Sendable {
+    package let state: Job.State
+    /// When its time is over, and when it was stopped, by the store's clock; nil = it has not started, or was not stopped.
+    let ends: Int64?
+    let stopped: Int64?
+
+    package init(state: Job.State, ends: Int64?, stopped: Int64?) {
+        (self.state, self.ends, self.stopped) = (state, ends, stopped)
+    }
+}
+
+/// Why jobs are looked at that may be stopped.
+package enum StopReason: Sendable {
+    case cancel
+    /// Their time may be over; or they were stopped until then, and no worker has anything of them any more.
+    case sweep(overdue: Int64)
+    /// A message with batches of theirs was deferred: those were not begun.
+    case deferral(message: Int64)
+
+    /// - Returns: How a job is stopped; nil where it is left as it is.
+    package func stop(of job: StoppableJob, at now: Int64) -> JobStop? {
+        guard !job.state.isFinal else { return nil }
+        guard let cause = job.state.stopCause else {
+            switch self {
+            case .cancel: return JobStop(cause: .cancelled, isNew: true, batches: .unpublished)
+            case .sweep:
+                return (job.ends ?? .max) > now ? nil : JobStop(cause: .expired, isNew: true, batches: .unpublished)
+            case .deferral: return nil
+            }
+        }
+        switch self {
+        case .cancel: return nil
+        case .sweep(let overdue):
+            return (job.stopped ?? .max) > overdue ? nil : JobStop(cause: cause, isNew: false, batches: .all)
+        case .deferral(let message): return JobStop(cause: cause, isNew: false, batches: .ofMessage(message))
+        }
+    }
+}
+
+/// How a job is stopped.
+package struct JobStop: Equatable, Sendable {
+    /// Which open batches of it end now.
+    enum Batches: Equatable, Sendable {
+        case all
+        /// Those that are at no worker.
+        case unpublished
+        case ofMessage(Int64)
+    }
+
+    package let cause: StopCause
+    /// Whether it was not being stopped before.
+    package let isNew: Bool
+    let batches: Batches
+
+    /// Whether an open batch ends now, by its message.
+    package func closes(message: Int64, isPublished: Bool) -> Bool {
+        switch self.batches {
+        case .all: true
+        case .unpublished: !isPublished
+        case .ofMessage(let deferred): message == deferred
+        }
+    }
+}
+
 extension BatchStatus {
     /// How an open batch of a job stands; an expired job is not sent, even before the sweeper has marked it.
     package init(ofOpen state: Job.State, ends: Int64, at now: Int64) {
