@@ -37,45 +37,29 @@ package enum StopReason: Sendable {
     /// - Returns: How a job is stopped; nil where it is left as it is.
     package func stop(of job: StoppableJob, at now: Int64) -> JobStop? {
         guard !job.state.isFinal else { return nil }
-        guard let cause = job.state.stopCause else {
-            switch self {
-            case .cancel: return JobStop(cause: .cancelled, isNew: true, batches: .unpublished)
-            case .sweep:
-                return (job.ends ?? .max) > now ? nil : JobStop(cause: .expired, isNew: true, batches: .unpublished)
-            case .deferral: return nil
-            }
-        }
-        switch self {
-        case .cancel: return nil
-        case .sweep(let overdue):
-            return (job.stopped ?? .max) > overdue ? nil : JobStop(cause: cause, isNew: false, batches: .all)
-        case .deferral(let message): return JobStop(cause: cause, isNew: false, batches: .ofMessage(message))
+        switch (self, job.state.stopCause) {
+        case (.cancel, nil): return JobStop(cause: .cancelled, isNew: true, message: nil)
+        case (.sweep, nil):
+            return (job.ends ?? .max) > now ? nil : JobStop(cause: .expired, isNew: true, message: nil)
+        case (.sweep(let overdue), let cause?):
+            return (job.stopped ?? .max) > overdue ? nil : JobStop(cause: cause, isNew: false, message: nil)
+        case (.deferral(let message), let cause?): return JobStop(cause: cause, isNew: false, message: message)
+        case (.cancel, _?), (.deferral, nil): return nil
         }
     }
 }
 
 /// How a job is stopped.
 package struct JobStop: Equatable, Sendable {
-    /// Which open batches of it end now.
-    enum Batches: Equatable, Sendable {
-        case all
-        /// Those that are at no worker.
-        case unpublished
-        case ofMessage(Int64)
-    }
-
     package let cause: StopCause
-    /// Whether it was not being stopped before.
+    /// Whether it was not being stopped before: then only the batches end that are at no worker.
     package let isNew: Bool
-    let batches: Batches
+    /// The only message whose batches end; nil = any.
+    let message: Int64?
 
     /// Whether an open batch ends now, by its message.
     package func closes(message: Int64, isPublished: Bool) -> Bool {
-        switch self.batches {
-        case .all: true
-        case .unpublished: !isPublished
-        case .ofMessage(let deferred): message == deferred
-        }
+        self.message.map { $0 == message } ?? !(self.isNew && isPublished)
     }
 }
 

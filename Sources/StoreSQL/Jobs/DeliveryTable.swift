@@ -47,12 +47,10 @@ private struct DeviceResult: Equatable {
     let kind: DeliveryCountClass
     let status: Int
     let reason: String
+}
 
-    init(kind: DeliveryCountClass, status: Int, reason: String) {
-        (self.kind, self.status, self.reason) = (kind, status, reason)
-    }
-
-    init(_ failure: DeviceFailure) {
+extension DeviceResult {
+    fileprivate init(_ failure: DeviceFailure) {
         self.init(kind: .failed(failure.failure), status: failure.status, reason: String(failure.reason.prefix(200)))
     }
 }
