@@ -46,9 +46,14 @@ package struct ConfiguredStore: Sendable {
 
     /// Restores a backup as the store; blocks the thread.
     ///
-    /// - Parameter file: A backup written by a store of this version or an older one. No store may exist at the configured path.
+    /// - Parameters:
+    ///   - file: A backup written by a store of this version or an older one. No store may exist at the configured path.
+    ///   - isStopping: Whether the sends that were under way are cancelled.
+    /// - Returns: What was under way; nil of an older backup.
     /// - Throws: `StoreError`.
-    package func restore(from file: String) throws { try SQLiteStore.restore(file, to: self.settings.path) }
+    package func restore(from file: String, stoppingUnfinished isStopping: Bool) throws -> UnfinishedSends? {
+        try SQLiteStore.restore(file, to: self.settings.path, stoppingUnfinished: isStopping)
+    }
 
     /// What the store's tables lack of this program's; blocks the thread.
     ///

@@ -69,7 +69,7 @@ import Testing
             try FileManager.default.removeItem(atPath: host.path("store.sqlite" + name))
         }
         await #expect(throws: CommandFailure.self) { try await host.run("store", "restore", host.path("nothing")) }
-        #expect(try await host.run("store", "restore", host.path("copy")).count == 1)
+        #expect(try await host.run("store", "restore", host.path("copy")).count == 2)
         #expect(
             try await host.run("apps", "apply", host.path("apps.yaml")) == ["default: unchanged", "shop: unchanged"]
         )

@@ -10,7 +10,7 @@ struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
         abstract: "Back up, restore, check or migrate this host's store.",
-        subcommands: [Backup.self, Restore.self, Check.self, StoreMigrateCommand.self]
+        subcommands: [Backup.self, StoreRestoreCommand.self, Check.self, StoreMigrateCommand.self]
     )
 
     struct Backup: AsyncParsableCommand {
@@ -44,42 +44,6 @@ struct StoreCommand: AsyncParsableCommand {
             ])
             self.host.show(members) {
                 ["\(file): \((bytes + 999_999) / 1_000_000) MB"] + removed.map { "\($0): removed" }
-            }
-        }
-    }
-
-    struct Restore: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Restore the store from a backup. Stop all processes first.",
-            discussion: "Nothing is overwritten: first move the existing store away, with its -wal and -shm files."
-        )
-
-        @OptionGroup var host: HostOptions
-
-        @Argument(help: "The file that pushline store backup wrote.", completion: .file())
-        var file: String
-
-        func run() async throws {
-            let store = try await self.host.configuredStore()
-            guard FileManager.default.isReadableFile(atPath: self.file) else {
-                throw CommandFailure.failed("\(self.file) cannot be read")
-            }
-            let behind: Int?
-            do {
-                try store.restore(from: self.file)
-                let pending = try store.pendingSteps()
-                behind = pending.steps.isEmpty ? nil : pending.found.number
-            } catch let error as StoreError {
-                throw CommandFailure.failed(error.message)
-            }
-            if behind == nil { try await self.host.withStore { _ = try await $0.state() } }
-            self.host.show(.members(["store": .string(store.place), "behind": .bool(behind != nil)])) {
-                [
-                    behind.map {
-                        "\(store.place): restored with tables of version \($0): pushline store migrate comes next"
-                    }
-                        ?? "\(store.place): restored; pushline store check looks it over"
-                ]
             }
         }
     }

@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
-package import StoreKit
+import StoreKit
 import StoreSQL
 
 extension SQLiteStore {
@@ -29,7 +29,7 @@ extension SQLiteStore {
         try Self.noteBackup(of: source)
     }
 
-    private static func isWhole(_ file: String) throws -> Bool {
+    static func isWhole(_ file: String) throws -> Bool {
         try Self.connection(file).inDatabase { try String.fetchAll($0, sql: "PRAGMA quick_check") } == ["ok"]
     }
 
@@ -44,7 +44,7 @@ extension SQLiteStore {
     static func backupNote(of source: String) -> String { source + ".backup" }
 
     /// The error of a failed copy, with the file and the remedy.
-    private static func fault(_ error: DatabaseError, copying source: String, to copy: String) -> StoreError {
+    static func fault(_ error: DatabaseError, copying source: String, to copy: String) -> StoreError {
         let fault = StoreError(error)
         switch error.resultCode {
         case .SQLITE_FULL, .SQLITE_IOERR:
@@ -99,43 +99,6 @@ extension SQLiteStore {
     /// The most faults to report; SQLite's own check has the same limit.
     static let mostFaults = 100
 
-    /// Puts a backup where there is no store; blocks the thread.
-    ///
-    /// - Parameters:
-    ///   - file: The backup.
-    ///   - path: Where the store shall be; nothing may be there, and no process may have it open.
-    ///   - plan: The steps of the schema; a test has some of its own.
-    /// - Throws: ``StoreError``.
-    package static func restore(_ file: String, to path: String, plan: SchemaPlan = Schema.plan) throws {
-        do {
-            for name in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + name) {
-                throw StoreError(.conflict, "\(path)\(name) is there: move it away, with what lies beside it")
-            }
-            let users = try FileLock(path: path + ".users")
-            guard users.tryLock() else {
-                throw StoreError(.unavailable, "processes have the store at \(path) open: stop them all")
-            }
-            defer { users.unlock() }
-            let copy = try NewFile(path)
-            var settings = GRDB.Configuration()
-            settings.readonly = true
-            try DatabaseQueue(path: file, configuration: settings).inDatabase { database in
-                guard case .version(let found) = try Schema.found(in: Database(database)) else {
-                    throw StoreError(.corrupt, "\(file) is not a backup of a store: pushline store backup writes one")
-                }
-                // An older one is restored as it is: steps lead from there.
-                if plan.fit(found) == .ahead { try Self.check(.version(found), plan) }
-                try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
-            }
-            guard try Self.isWhole(copy.partial) else {
-                throw StoreError(.corrupt, "\(file) is damaged: take another backup")
-            }
-            try copy.finish()
-        } catch let error as DatabaseError {
-            throw Self.fault(error, copying: file, to: path)
-        }
-    }
-
     /// A separate connection for one long operation, so that short ones need not wait.
     static func connection(_ path: String) throws -> DatabaseQueue {
         var settings = GRDB.Configuration()
@@ -160,7 +123,7 @@ extension SQLiteStore {
 }
 
 /// A file that appears under its name when it is whole, and never in place of another.
-private final class NewFile {
+final class NewFile {
     private let path: String
     /// Where it is written.
     let partial: String

@@ -1,0 +1,82 @@
+import ArgumentParser
+import Foundation
+import Installation
+import PushModel
+import Store
+import StoreKit
+
+/// `pushline store restore`.
+struct StoreRestoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Restore the store from a backup. Stop all processes first.",
+        discussion: """
+            Nothing is overwritten: first move the existing store away, with its -wal and -shm files. It says how many sends were under way \
+            when the backup was made: their devices may get a push once more.
+            """
+    )
+
+    @OptionGroup var host: HostOptions
+
+    @Flag(
+        help: """
+            Cancel the sends that were under way instead. Scheduled sends whose time has not come, and changes of registrations, are \
+            kept.
+            """
+    )
+    var stopUnfinished = false
+
+    @Argument(help: "The file that pushline store backup wrote.", completion: .file())
+    var file: String
+
+    func run() async throws {
+        let store = try await self.host.configuredStore()
+        guard FileManager.default.isReadableFile(atPath: self.file) else {
+            throw CommandFailure.failed("\(self.file) cannot be read")
+        }
+        let unfinished: UnfinishedSends?
+        let behind: Int?
+        do {
+            unfinished = try store.restore(from: self.file, stoppingUnfinished: self.stopUnfinished)
+            let pending = try store.pendingSteps()
+            behind = pending.steps.isEmpty ? nil : pending.found.number
+        } catch let error as StoreError {
+            throw CommandFailure.failed(error.message)
+        }
+        if behind == nil { try await self.host.withStore { _ = try await $0.state() } }
+        let members: JSONValue = .members([
+            "store": .string(store.place), "behind": .bool(behind != nil),
+            "unfinished": unfinished.map { $0.json(areStopped: self.stopUnfinished) },
+        ])
+        self.host.show(members) {
+            [
+                behind.map {
+                    "\(store.place): restored with tables of version \($0): pushline store migrate comes next"
+                }
+                    ?? "\(store.place): restored; pushline store check looks it over"
+            ] + [unfinished?.line(areStopped: self.stopUnfinished)].compactMap { $0 }
+        }
+    }
+}
+
+extension UnfinishedSends {
+    /// What it means for their devices.
+    fileprivate func line(areStopped: Bool) -> String {
+        let scheduled = self.scheduled > 0 ? "; \(Plural.of(self.scheduled, "scheduled send")) kept" : ""
+        guard self.sends > 0 else { return "no send was under way: no device gets a push once more\(scheduled)" }
+        let isOne = self.sends == 1
+        let sends = "\(Plural.of(self.sends, "send")) \(isOne ? "was" : "were") under way"
+        let others = self.lookingUp > 0 ? " and those that \(Plural.of(self.lookingUp, "send")) had yet to look up" : ""
+        let devices = Plural.of(self.devices, "device") + others
+        return areStopped
+            ? "\(sends) and \(isOne ? "is" : "are") cancelled, to \(devices)\(scheduled)"
+            : "\(sends): \(devices) may get a push once more (--stop-unfinished cancels them instead)\(scheduled)"
+    }
+
+    fileprivate func json(areStopped: Bool) -> JSONValue {
+        .members([
+            "sends": .integer(self.sends), "devices": .integer(self.devices), "lookingUp": .integer(self.lookingUp),
+            "scheduled": .integer(self.scheduled), "stopped": .bool(areStopped),
+        ])
+    }
+}
