@@ -22,12 +22,23 @@ package enum JobTable {
     static func registers(of message: MessageID, now: Int64) -> SQLStatement {
         self.rows(
             """
-            job.sequence BETWEEN (SELECT first FROM message WHERE id = \(message.number))
-                    AND (SELECT CASE WHEN last < first THEN first ELSE last END FROM message WHERE id = \(message.number))
-                AND job.message = \(message.number) AND job.kind = \(raw: "\(JobKind.register.number)") AND job.ends > \(now)
+            \(self.isNear(message)) AND job.message = \(message.number) AND job.kind = \(raw: "\(JobKind.register.number)") AND job.ends > \(now)
             ORDER BY job.sequence
             """
         )
+    }
+
+    /// Between which jobs a message's members are: where to look, not who is one.
+    static func isNear(_ message: MessageID) -> SQLStatement {
+        """
+        job.sequence BETWEEN (SELECT first FROM message WHERE id = \(message.number))
+            AND (SELECT CASE WHEN last < first THEN first ELSE last END FROM message WHERE id = \(message.number))
+        """
+    }
+
+    /// A job whose only batch has no row, in a message.
+    static func isInline(in message: MessageID) -> SQLStatement {
+        "\(self.isNear(message)) AND job.message = \(message.number) AND job.inline_pns IS NOT NULL AND job.finished IS NULL"
     }
 
     // MARK: Times
