@@ -27,12 +27,12 @@ package struct ListedJob: Sendable {
         self.job = job.with(work: .send(send.with(audience: .list(count))))
     }
 
-    /// Finds live registrations by their ids; one for a template is not a device.
+    /// Finds live registrations by their ids; one for a template is not a device, which is not to choose an index here.
     static func devices(_ ids: [String], app: AppID) -> SQLStatement {
         """
         SELECT "row", pns FROM registration
         WHERE app = \(SQLStatement.app(app)) AND id IN (\(texts: ids)) AND \(raw: KeptRegistration.live)
-            AND \(raw: RegistrationSlot.isNative)
+            AND +\(raw: RegistrationSlot.isNative)
         """
     }
 
