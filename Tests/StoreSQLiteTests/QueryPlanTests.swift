@@ -73,8 +73,12 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
-            sql: RecipientTable.registration,
-            plan: ["SEARCH registration USING INDEX registration_id (app=? AND id=?)"]
+            sql: ListedJob.devices(["a"], app: .default).text,
+            plan: [
+                "SEARCH registration USING INDEX registration_id (app=? AND id=?)", "SCALAR SUBQUERY 1",
+                "SEARCH app USING COVERING INDEX sqlite_autoindex_app_1 (name=?)", "LIST SUBQUERY 2",
+                "SCAN json_each VIRTUAL TABLE INDEX 1:",
+            ]
         ),
         Pinned(sql: RecipientTable.last, plan: ["SEARCH recipient USING PRIMARY KEY (job=? AND pns=?)"]),
         Pinned(
@@ -117,12 +121,12 @@ struct QueryPlanTests {
         ),
         Pinned(sql: RowWalker.tagged.ofUser, plan: [Self.ofUser("rowid>?")]),
         Pinned(
-            sql: RowSearch.query.ofNumber,
+            sql: SQLiteStore.rowsOfTag.ofNumber,
             plan: ["SEARCH tagged USING PRIMARY KEY (tag=? AND pns=? AND row>? AND row<?)"]
         ),
-        Pinned(sql: RowSearch.query.ofUser, plan: [Self.ofUser("rowid>? AND rowid<?")]),
+        Pinned(sql: SQLiteStore.rowsOfTag.ofUser, plan: [Self.ofUser("rowid>? AND rowid<?")]),
         Pinned(
-            sql: Database.liveWithTags,
+            sql: SQLiteStore.liveWithTags,
             plan: ["SEARCH registration USING INTEGER PRIMARY KEY (rowid=?)"]
         ),
         Pinned(
@@ -193,8 +197,12 @@ struct QueryPlanTests {
             plan: ["SEARCH job USING INDEX job_ends (ends<?)"]
         ),
         Pinned(
-            sql: StatusReader.inlineBatches,
-            plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]
+            sql: BatchStatusTable.inline(in: MessageID(number: 1)).text,
+            plan: [
+                "SEARCH job USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", "SCALAR SUBQUERY 1",
+                "SEARCH message USING INTEGER PRIMARY KEY (rowid=?)", "SCALAR SUBQUERY 2",
+                "SEARCH message USING INTEGER PRIMARY KEY (rowid=?)",
+            ]
         ),
         Pinned(sql: SmallSendReader.members, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]),
         Pinned(sql: JobTransition.acceptAllAtHint.sql, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"]),

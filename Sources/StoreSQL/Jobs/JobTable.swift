@@ -37,6 +37,11 @@ package enum JobTable {
         )
     }
 
+    /// A job whose only batch has no row, in a message.
+    static func isInline(in message: MessageID) -> SQLStatement {
+        "\(self.isMember(of: message.number)) AND job.inline_pns IS NOT NULL AND job.finished IS NULL"
+    }
+
     // MARK: Times
 
     private static let isScheduled: SQLStatement = "state = \(raw: "\(Job.State.scheduled.number)")"

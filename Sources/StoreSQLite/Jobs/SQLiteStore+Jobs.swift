@@ -1,26 +1,9 @@
 package import PushModel
-package import Store
+import Store
 import StoreKit
 import StoreSQL
 
 extension SQLiteStore: JobStore {
-    package func jobs(_ selection: JobSelection) async throws -> Page<Job> {
-        switch selection {
-        case .list(let query): try await self.list(query)
-        case .ids(let ids, let app): try await self.some(ids, app: app)
-        }
-    }
-
-    private func some(_ ids: [JobID], app: AppID?) async throws -> Page<Job> {
-        let clock = self.clock
-        return try await self.read(size: ids.count == 1 ? .short : .ordinary) { database in
-            Page(
-                items: try ids.compactMap { try database.jobRow($0, app: app)?.job(in: database, clock: clock) },
-                cursor: nil
-            )
-        }
-    }
-
     package func finishRegister(_ id: JobID, result: RegisterResult) async throws -> String? {
         let text = try StoredJSON.text(result)
         return try await self.write { try $0.finishRegister(id, result: result, text: text) }

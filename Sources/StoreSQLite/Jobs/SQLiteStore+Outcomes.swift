@@ -1,34 +1,13 @@
-package import PushModel
+import PushModel
 package import Store
 import StoreKit
 import StoreSQL
 
 extension SQLiteStore: OutcomeSink {
-    package func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus] {
-        let now = self.clock.now
-        return try await self.read(size: .of(rows: batches.count)) {
-            try StatusReader(database: $0, message: message, now: now).status(of: batches)
-        }
-    }
-
     package func record(_ outcomes: [BatchOutcome]) async throws -> [Bool] {
         try await self.write { context in
             let inline = try InlineOutcomes(context: context)
             return try outcomes.map { try inline.record($0) || context.record($0) }
-        }
-    }
-
-    package func users(ofLive rows: [Int64]) async throws -> [UserName?] {
-        try await self.read(size: .of(rows: rows.count)) { database in
-            let users = try PreparedStatement(
-                "SELECT user FROM registration WHERE row = ? AND \(KeptRegistration.live)",
-                in: database
-            )
-            defer { users.reset() }
-            return try rows.reduce(into: []) { found, row in
-                try users.restart(row)
-                if try users.step() { found.append(try users.text(0).map { try UserName(stored: $0, shown: nil) }) }
-            }
         }
     }
 }
