@@ -94,7 +94,9 @@ make_debian() {
     else
         write_packages "${VERSION%-*}~older-1" "$DEBIAN/check/older" "${QUICK[@]}"
     fi
-    install_binary "$TRIAL" "$DEBIAN/check/pushline-with-a-step"
+    # A debug build needs libraries that no release build does.
+    install_binary "$TRIAL" "$DEBIAN/check/pushline-with-a-step" /check/libraries
+    install_runtime "$DEBIAN/check/libraries" "$TRIAL"
     cp "$ROOT/deploy/lib/common.sh" "$ROOT/deploy/lib/package-inside.sh" "$DEBIAN/check/"
     cat >"$DEBIAN/etc/systemd/system/check.service" <<END
 [Unit]

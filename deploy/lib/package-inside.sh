@@ -120,20 +120,22 @@ update() {
     say "Updated to $(dpkg-query -W -f='${Version}' pushline) under load: $sent sends, none refused, each job completed."
 }
 
-# The next update needs a step of the store that contracts. No version has one yet: the command line tool is replaced by that of a debug
-# build, which is given one, and all else, scripts, store and running programs, is as it is installed.
+# The next update needs a step of the store that expands, and one that contracts. No version has any yet: the command line tool is replaced
+# by that of a debug build, which is given them, and all else, scripts, store and running programs, is as it is installed.
 contract() {
     local before stop migrate said
     before=$(main_pids)
     dpkg-divert --quiet --local --rename --add /usr/bin/pushline
     cp /check/pushline-with-a-step /usr/bin/pushline
-    export PUSHLINE_TRIAL_STEPS=contract
+    export PUSHLINE_TRIAL_STEPS=expand,contract
     : >"$WORK/apt.log"
     install_packages --reinstall /check/newer/*.deb || die "that update failed: $(tail -n 12 "$WORK/apt.log")"
     [ "$(main_pids)" = "$before" ] || die "units were restarted before a step that contracts: $before, then $(main_pids)"
-    stop=$(sed -n 's/^  \(systemctl stop .*\)/\1/p' "$WORK/apt.log")
-    migrate=$(sed -n 's/^  \(runuser .* store migrate .*\)/\1/p' "$WORK/apt.log")
+    # apt gives dpkg a terminal, which ends lines with two characters.
+    stop=$(tr -d '\r' <"$WORK/apt.log" | sed -n 's/^  \(systemctl stop .*\)/\1/p')
+    migrate=$(tr -d '\r' <"$WORK/apt.log" | sed -n 's/^  \(runuser .* store migrate .*\)/\1/p')
     [ -n "$migrate" ] || die "that update does not say how to go on: $(tail -n 12 "$WORK/apt.log")"
+    grep -q "version 2 now" "$WORK/apt.log" || die "the step that expands was not taken: $(tail -n 12 "$WORK/apt.log")"
     if said=$(cd / && $migrate 2>&1); then die "the step was taken while programs run: $said"; fi
     grep -q "stop the programs of the older Pushline" <<<"$said" || die "it was not said why the step is refused: $said"
     wait_for "a job is completed beside it" job_is_completed "$(curl -fsS -H "Authorization: Bearer $PUSHLINE_KEY" \
@@ -143,7 +145,8 @@ contract() {
     unset PUSHLINE_TRIAL_STEPS
     rm /usr/bin/pushline
     dpkg-divert --quiet --local --rename --remove /usr/bin/pushline
-    say "A step that contracts: the update stopped before it, it was refused while programs ran, and taken by the commands that were given."
+    say "Steps of the store: the update took one that expands, and stopped before one that contracts; that was refused while programs ran, and" \
+        "taken by the commands that were given."
 }
 
 job_is_completed() {
