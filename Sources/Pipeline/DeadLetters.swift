@@ -76,14 +76,12 @@ package struct DeadLetterConsumer: Service {
 
     private func keep(_ delivery: Delivery, _ subscription: any Subscription) async throws {
         let message = IncomingDeadLetter(delivery)
-        try await StoreRetry(logger: self.logger).run { try await self.store.deadLetter(message) }
+        let job = try await StoreRetry(logger: self.logger).run { try await self.store.deadLetter(message) }
         CrashPoint.deadStored.reach()
-        self.logger.error(
-            "A message was dead-lettered",
-            metadata: [
-                "queue": "\(message.queue)", "message.id": "\(message.messageID)", "reason": "\(message.reason)",
-            ]
-        )
+        // Its own queue, where the message that is worked on here comes from that of the dead.
+        var metadata: Logger.Metadata = ["queue": "\(message.queue)", "reason": "\(message.reason)"]
+        metadata["job.id"] = job.map { "\($0)" }
+        self.logger.error("A message was dead-lettered", metadata: metadata)
         await subscription.acknowledge([delivery])
     }
 }

@@ -63,16 +63,18 @@ extension PostgreSQLEngine: AccountStore, AdministrationStore, AppStore, HubRule
 
 /// There are no jobs, so that no dead letter stands for work: it is kept, listed and discarded.
 extension PostgreSQLEngine: DeadLetterStore {
-    func deadLetter(_ message: IncomingDeadLetter) async throws {
+    func deadLetter(_ message: IncomingDeadLetter) async throws -> JobID? {
         let declared: SQLStatement = "SELECT 1 AS found FROM app WHERE name = \(message.app?.name) AND spec IS NOT NULL"
         let app = try await self.rows(declared).isEmpty ? nil : message.app
         let kept = DeadLetterTable.insertion(of: message, body: message.keptBody, app: app, at: self.clock.wall)
         let count = try await self.perform(SQLTransaction(SQLDecision(writing: [kept]) { $0[0].count }))
         guard count > 0, let id = try await self.rows("SELECT max(id) AS id FROM dead").first?["id"] as Int64? else {
-            return
+            return nil
         }
-        let rest = DeadLetterTable.completion(of: id, closing: ClosedByDeadLetter())
+        let closed = ClosedByDeadLetter()
+        let rest = DeadLetterTable.completion(of: id, closing: closed)
         try await self.perform(SQLTransaction(SQLDecision(writing: rest) { _ in }))
+        return closed.job
     }
 
     func replay(deadLetter number: Int64, app: AppID) async throws -> Replay? {

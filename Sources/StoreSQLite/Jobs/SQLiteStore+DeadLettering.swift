@@ -1,22 +1,24 @@
 import Foundation
-import PushModel
+package import PushModel
 package import Store
 import StoreKit
 import StoreSQL
 
 extension SQLiteStore {
     /// See ``DeadLetterStore/deadLetter(_:)``.
-    package func deadLetter(_ message: IncomingDeadLetter) async throws {
+    @discardableResult
+    package func deadLetter(_ message: IncomingDeadLetter) async throws -> JobID? {
         try await self.write { context in
             let body = try context.database.isEmptied(message.body) ? [] : message.keptBody
             let app = try context.database.owner(of: message)
             let insertion = DeadLetterTable.insertion(of: message, body: body, app: app, at: context.wall)
-            guard try context.database.answer(insertion).count > 0 else { return }
+            guard try context.database.answer(insertion).count > 0 else { return nil }
             let letter = context.database.lastInsertedRowID
             let closed = try context.close(message, letter: letter)
             for statement in DeadLetterTable.completion(of: letter, closing: closed) {
                 _ = try context.database.answer(statement)
             }
+            return closed.job
         }
     }
 }

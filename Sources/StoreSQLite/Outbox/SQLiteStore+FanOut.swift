@@ -214,7 +214,9 @@ extension Database {
                 batches.append(try row.batch(job: job, request: request, templates: templates, now: clock.now))
             } catch let error as StoreError {
                 // Its job ends with its expiry; the others go on.
-                logger.warning("A batch cannot be read", metadata: ["error": "\(error)"])
+                var metadata: Logger.Metadata = ["message.id": "\(message)", "error": "\(error)"]
+                metadata["job.id"] = jobs[row.job].map { "\($0.job.id)" }
+                logger.warning("A batch cannot be read", metadata: metadata)
             }
         }
         return batches
