@@ -254,7 +254,8 @@ let package = Package(
         .target(
             name: "PushlineCommands",
             dependencies: [
-                "PushlineClient", "PushModel", "Store", "StoreKit", "Broker", "PushServices", "Installation",
+                "PushlineClient", "PushModel", "Payloads", "Store", "StoreKit", "Broker", "PushServices",
+                "Installation",
                 "Settings",
                 "Authentication", "HubAzure", "HubWire", "JSONWebTokens", "OutgoingHTTP", argumentParser,
                 asyncHTTPClient, crypto, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
@@ -412,7 +413,8 @@ let package = Package(
         .testTarget(
             name: "PushlineCommandsTests",
             dependencies: [
-                "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushlineSimulator", "Broker",
+                "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushServices",
+                "PushlineSimulator", "Broker",
                 "Installation", "RawHTTP", "Settings",
                 "Store",
                 argumentParser, crypto, nioSSL,

@@ -15,6 +15,12 @@ protocol SenderConfiguration: ServiceCredentials {
     /// - Returns: The sender, and the files that it was made from.
     /// - Throws: ``SenderError`` that names the wrong file or setting.
     func makeSender(_ parts: SenderParts) throws(SenderError) -> (sender: any PushSender, files: [CredentialFile])
+
+    /// How the service is asked whether it takes the credential; nil = it cannot be asked without a device.
+    var probe: CredentialProbe? { get }
+
+    /// What somebody should do about what the service, or its token service, has said; nil = nothing is known of that.
+    static func advice(on reason: String, status: Int?) -> String?
 }
 
 extension SenderConfiguration {

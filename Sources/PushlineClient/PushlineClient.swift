@@ -35,7 +35,7 @@ public struct PushlineClient: Sendable {
     public let app: String?
     /// The longest time that one call may take.
     public let deadline: Duration
-    private let credentials: Credentials
+    private let credentials: Credentials?
     private let transport: any HTTPTransport
 
     /// A client of one app.
@@ -55,8 +55,8 @@ public struct PushlineClient: Sendable {
         )
     }
 
-    /// A client with another transport than Foundation's URL loading.
-    package init(url: URL, app: String?, credentials: Credentials, deadline: Duration, transport: any HTTPTransport) {
+    /// A client with another transport than Foundation's URL loading; without credentials it may ask only what is open to anybody.
+    package init(url: URL, app: String?, credentials: Credentials?, deadline: Duration, transport: any HTTPTransport) {
         self.url = url
         self.app = app
         self.credentials = credentials
@@ -98,19 +98,33 @@ public struct PushlineClient: Sendable {
     @discardableResult
     func answer(_ call: Call) async throws -> HTTPAnswer {
         let request = try self.request(call)
-        let answer = try await self.withDeadline { try await self.transport.answer(to: request) }
+        let answer = try await self.answer(to: request)
         guard (200..<300).contains(answer.status) else { throw PushlineError(refusal: answer, of: self.place) }
         return answer
     }
 
     /// Scheme, host and port of the server, for messages: its path or query could hold a secret.
-    private var place: String {
+    package var place: String {
         "\(self.url.scheme ?? "")://\(self.url.host ?? "")\(self.url.port.map { ":\($0)" } ?? "")"
     }
 
+    /// Whether calls are made as somebody.
+    package var hasCredentials: Bool { self.credentials != nil }
+
+    /// Asks for what is open to anybody beside the API proper, such as `/healthz`, and shows no credentials.
+    ///
+    /// - Parameter path: The path.
+    /// - Returns: The answer, with any status.
+    /// - Throws: ``PushlineError`` without one.
+    package func answer(at path: String) async throws -> HTTPAnswer {
+        try await self.answer(to: HTTPRequest(method: "GET", url: try self.address(path), headers: [:]))
+    }
+
+    private func answer(to request: HTTPRequest) async throws -> HTTPAnswer {
+        try await self.withDeadline { try await self.transport.answer(to: request) }
+    }
+
     func request(_ call: Call) throws -> HTTPRequest {
-        var text = self.url.absoluteString
-        while text.hasSuffix("/") { text.removeLast() }
         let parts = (self.app.map { ["apps", $0] } ?? []) + call.path
         // URLs and proxies take them out of a path, and another resource would be meant.
         if let part = parts.first(where: { [".", ".."].contains($0) }) {
@@ -119,20 +133,28 @@ public struct PushlineClient: Sendable {
                 "\"\(part)\" cannot be a name in a path: clients and proxies take it out"
             )
         }
-        text += "/api/" + parts.map(Self.escape).joined(separator: "/")
+        var path = "/api/" + parts.map(Self.escape).joined(separator: "/")
         let query = call.query.compactMap { name, value in value.map { "\(name)=\(Self.escape($0))" } }
-        if !query.isEmpty { text += "?" + query.joined(separator: "&") }
-        guard let url = URL(string: text), url.scheme == "http" || url.scheme == "https", url.host != nil else {
+        if !query.isEmpty { path += "?" + query.joined(separator: "&") }
+        let url = try self.address(path)
+        var headers = call.headers
+        headers["Authorization"] = self.credentials?.header
+        if headers["Accept"] == nil { headers["Accept"] = "application/json" }
+        if call.body != nil, headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
+        return HTTPRequest(method: call.method, url: url, headers: headers, body: call.body)
+    }
+
+    /// Below the server's own address, which may have a path.
+    private func address(_ path: String) throws -> URL {
+        var text = self.url.absoluteString
+        while text.hasSuffix("/") { text.removeLast() }
+        guard let url = URL(string: text + path), url.scheme == "http" || url.scheme == "https", url.host != nil else {
             throw PushlineError(
                 .invalidURL,
                 "\(self.url) is no address of a server: it must begin with http:// or https://"
             )
         }
-        var headers = call.headers
-        headers["Authorization"] = self.credentials.header
-        if headers["Accept"] == nil { headers["Accept"] = "application/json" }
-        if call.body != nil, headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
-        return HTTPRequest(method: call.method, url: url, headers: headers, body: call.body)
+        return url
     }
 
     /// Everything but RFC 3986's unreserved characters: `+` is a space in a query, and `/` would end a part of the path.

@@ -11,8 +11,8 @@ package struct PushlineCommand: AsyncParsableCommand {
         commandName: "pushline",
         abstract: "Declare apps, send notifications, and follow their outcomes.",
         discussion: """
-            apps, accounts add, keys create, hub rules, channels, store and doctor work on the store of this host and read the server's \
-            configuration. \
+            apps, accounts add, keys create, hub rules, channels, store and doctor (but for --url) work on the store of this host and read \
+            the server's configuration. \
             All others talk to a server: PUSHLINE_URL says where it is, PUSHLINE_KEY is the key to use.
 
             Exit codes: 0 done; 1 it did not work, or something is wrong; 64 the command line is not right, and nothing was done. \

@@ -298,4 +298,18 @@ import Testing
             #expect(try await api.call(.put, "/api/register/r", body: classic).wrongMembers == ["Tags"])
         }
     }
+
+    @Test func aListOfTagsIsBoundedAsItIsWritten() async throws {
+        try await Harness.run { api async throws in
+            func repeated(_ count: Int) -> String { JSONValue.strings(Array(repeating: "t", count: count)).compactText }
+            func body(_ count: Int) -> String { #"{"service":"fcm","handle":"h","tags":\#(repeated(count))}"# }
+            let path = "/api/registrations/r"
+            let put = try await api.call(.put, path, body: body(1000))
+            #expect(put.json["tags"]?.elements.count == 2, "\(put.text.prefix(300))")
+            let over = try await api.call(.put, path, body: body(1001))
+            #expect(over.status == 400 && over.wrongMembers == ["tags"], "\(over.text.prefix(300))")
+            let patch = try await api.call(.patch, path, body: #"{"tags":{"add":\#(repeated(1001))}}"#)
+            #expect(patch.status == 400 && patch.wrongMembers == ["tags.add"], "\(patch.text.prefix(300))")
+        }
+    }
 }

@@ -157,7 +157,7 @@ struct SenderTests {
         Fault(
             pns: .fcm,
             fault: .answer(reason: "NOT_FOUND"),
-            expected: .misconfigured(reason: "status 404", status: 404)
+            expected: .misconfigured(reason: "status 404; A fault on purpose: NOT_FOUND", status: 404)
         ),
         Fault(
             pns: .wns,

@@ -57,6 +57,8 @@ import Testing
         ["job", "0190"], ["job", "0190", "--deliveries", "--format", "json"],
         ["registrations", "list", "--user", "ann"],
         ["registrations", "delete", "r"], ["doctor", "--config", "x.yaml"],
+        ["doctor", "--push"], ["doctor", "--push", "--app", "shop", "--service", "apns", "--credential", "watch"],
+        ["doctor", "--push", "--device", "ab"], ["doctor", "--url", "https://x", "--key", "k", "--app", "shop"],
         ["jobs", "--url", "http://h", "--key", "k"], ["jobs", "list", "--limit", "3"],
         ["jobs", "cancel", "0190", "--format", "json"], ["dead"], ["dead", "list", "--limit", "3"],
         ["dead", "show", "1", "--format", "json"], ["dead", "--of-no-app"],
@@ -120,6 +122,11 @@ import Testing
         ["queues", "resume", "send", "--all-apps", "--app", "a"], ["dead", "replay"],
         ["dead", "show"], ["hub", "import", "--name", "n"],
         ["hub", "import", "--connection-string-file", "f", "--name", ""],
+        ["doctor", "--device", "ab"], ["doctor", "--app", "shop"], ["doctor", "--service", "fcm"],
+        ["doctor", "--key", "k"],
+        ["doctor", "--url", "https://x", "--push"], ["doctor", "--url", "https://x", "--config", "x.yaml"],
+        ["doctor", "--push", "--service", "gcm"], ["doctor", "--push", "--app", "A b"],
+        ["doctor", "--push", "--credential", ""],
     ])
     func wrongUsageIs64(arguments: [String]) {
         #expect(self.exitCode(arguments) == 64)

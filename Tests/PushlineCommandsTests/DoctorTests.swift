@@ -184,7 +184,7 @@ import Testing
         #expect(found.allSatisfy { $0.words.hasPrefix("2 sends wait, such as ") })
         #expect(found[0].words.contains("APNs fails: 403 Forbidden; "))
         #expect(
-            found[1].words.contains("the app's credentials do not work at APNs: 403 Forbidden; correct the key, ids")
+            found[1].words.contains("the app's credentials do not work at APNs: 403 Forbidden; Apple refuses the key")
         )
     }
 

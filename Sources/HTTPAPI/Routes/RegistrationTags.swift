@@ -13,6 +13,10 @@ enum RegistrationTags {
         guard case .array(let values) = value else {
             throw Problem.invalid(member, "must be an array, not \(value.kind)")
         }
+        guard values.count <= AppSpec.tagsInAList else {
+            let most = "a list has at most \(AppSpec.tagsInAList) tags, repeated ones counted"
+            throw Problem.invalid(member, "\(most); this one has \(values.count)")
+        }
         var (tags, known): ([Tag], Set<Tag>) = ([], [])
         for (index, value) in values.enumerated() {
             guard case .string(let text) = value else {

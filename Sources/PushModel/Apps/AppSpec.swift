@@ -69,7 +69,7 @@ package struct AppSpec: SettingsSection, Equatable {
     )
     package var registrationsPerUser = 100
     @Setting(
-        .integer(1...1000),
+        .integer(1...Self.tagsInAList),
         "tags of a registration, its user's own not counted; at an Azure hub, and for clients of pushline-hub, 60 at most"
     )
     package var tagsPerRegistration = Self.defaultTagsPerRegistration
@@ -100,6 +100,8 @@ package struct AppSpec: SettingsSection, Equatable {
 
     /// The default of ``tagsPerRegistration``, for those who know no app.
     package static let defaultTagsPerRegistration = 200
+    /// The most tags that one list may have, repeated ones counted, whatever the app sets.
+    package static let tagsInAList = 1000
     /// The most tags that an Azure hub is sure to take.
     private static let tagsAtAzure = 60
 

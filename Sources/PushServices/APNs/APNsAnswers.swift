@@ -65,7 +65,7 @@ package enum APNsAnswers {
 
     private static let table = AnswerTable(rules)
 
-    /// What an operator should look at, by the word with which APNs refuses the app's credentials.
+    /// What an operator should look at, by the word with which APNs refuses the app's credentials, or a device that somebody knows to be there.
     package static func advice(on word: String) -> String? {
         switch word {
         case "TopicDisallowed", "BadTopic", "MissingTopic", "TopicMismatch":
@@ -77,6 +77,15 @@ package enum APNsAnswers {
         case "ExpiredProviderToken": "the clock of the worker's host is wrong: set it"
         case "BadCertificate":
             "the certificate is not one for push, has expired or is revoked: replace certificate_file"
+        case "Forbidden":
+            "Apple refuses the key or the certificate: look in the developer account whether it is revoked"
+        case "BadDeviceToken":
+            "the token is not whole, or of the other environment: apps that Xcode runs have tokens of https://api.sandbox.push.apple.com, "
+                + "those of TestFlight and the App Store of https://api.push.apple.com; compare endpoint"
+        case "DeviceTokenNotForTopic":
+            "the token is another app's than topic says: compare topic with the app's bundle id"
+        case "Unregistered", "ExpiredToken":
+            "the app was removed from the device, or its token replaced: open the app, and take its new token"
         case "FeatureNotEnabled":
             "turn the capability Broadcast on for the bundle id in Apple's developer account (Push Notifications, Configure)"
         case "ChannelNotRegistered", "BadChannelId":

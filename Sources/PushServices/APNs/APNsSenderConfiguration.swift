@@ -46,6 +46,20 @@ extension AppSpec.APNs: SenderConfiguration {
         return (sender, files)
     }
 
+    /// APNs can validate nothing: it is asked in earnest, and says that the token is bad once it has taken the credential.
+    var probe: CredentialProbe? {
+        CredentialProbe(
+            device: Handle(stored: String(repeating: "f", count: 64)),
+            isDryRun: false,
+            meaning: "APNs at \(self.endpoint) takes the credential"
+        )
+    }
+
+    static func advice(on reason: String, status: Int?) -> String? {
+        reason.hasPrefix("the client certificate is refused")
+            ? APNsAnswers.advice(on: "BadCertificate") : APNsAnswers.advice(on: reason)
+    }
+
     var ends: [CredentialExpiry] {
         guard case .certificate(let declared) = self.authentication else { return self.trustEnds }
         // A file that cannot be read any more is reported by the code that needs it.

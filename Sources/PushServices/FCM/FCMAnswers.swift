@@ -89,7 +89,10 @@ package enum FCMAnswers {
     private static func words(_ word: String, of answer: AnswerClass, _ fault: Body.Fault?) -> String {
         let violations = (fault?.details ?? []).flatMap { $0.fieldViolations ?? [] }.prefix(Self.mostViolations)
         var said = violations.map { [$0.field, $0.description].compactMap { $0 }.joined(separator: ": ") }
-        if violations.isEmpty, answer == .permanent, let message = fault?.message { said = [message] }
+        // Of a refused credential too: it names the permission, or the API that is not enabled.
+        if violations.isEmpty, answer == .permanent || answer == .stop, let message = fault?.message {
+            said = [message]
+        }
         return ForeignText.sentence(([word] + said.filter { !$0.isEmpty }).joined(separator: "; "))
     }
 

@@ -27,5 +27,15 @@ extension AppSpec.FCM: SenderConfiguration {
         return (sender, [file] + [trust].compactMap { $0 })
     }
 
+    var probe: CredentialProbe? {
+        CredentialProbe(
+            device: Handle(stored: "pushline-doctor"),
+            isDryRun: true,
+            meaning: "Google gives a token for the service account, and FCM takes messages for its project"
+        )
+    }
+
+    static func advice(on reason: String, status: Int?) -> String? { FCMAnswers.advice(on: reason, status: status) }
+
     var ends: [CredentialExpiry] { self.trustEnds }
 }

@@ -22,6 +22,17 @@ extension AppSpec.WNS: SenderConfiguration {
         return (sender, [file] + [trust].compactMap { $0 })
     }
 
+    var probe: CredentialProbe? {
+        let start = self.channelPrefixes.first ?? "https://db5p.notify.windows.com/"
+        return CredentialProbe(
+            device: Handle(stored: start + "?token=pushline-doctor"),
+            isDryRun: true,
+            meaning: "Microsoft gives a token for client_id and its secret; only a real channel shows more (--device)"
+        )
+    }
+
+    static func advice(on reason: String, status: Int?) -> String? { WNSAnswers.advice(on: reason, status: status) }
+
     var ends: [CredentialExpiry] {
         self.trustEnds
             + [self.secretEnds.map { CredentialExpiry(setting: "wns.client_secret_file", end: $0) }].compactMap { $0 }

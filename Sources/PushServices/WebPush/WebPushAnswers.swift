@@ -60,6 +60,16 @@ enum WebPushAnswers {
         )
     }
 
+    /// What an operator should do about what a browser's service says of a subscription.
+    static func advice(on reason: String, status: Int?) -> String? {
+        if reason.hasPrefix(Self.foreignKey) { return "pages must subscribe with public_key of this credential" }
+        return switch status {
+        case 401, 403: "check subject (mailto: or https://, an address that is there), and this host's clock"
+        case 404, 410: "the subscription has ended: have the page subscribe again"
+        default: nil
+        }
+    }
+
     /// `reason` as Apple has it, or `message` as Mozilla; Google answers in plain text.
     private static func reason(in body: String) -> String? {
         var text = body

@@ -32,5 +32,10 @@ extension AppSpec.WebPush: SenderConfiguration {
         return (sender, [file] + [trust].compactMap { $0 })
     }
 
+    /// Browsers' services know the key from subscriptions alone.
+    var probe: CredentialProbe? { nil }
+
+    static func advice(on reason: String, status: Int?) -> String? { WebPushAnswers.advice(on: reason, status: status) }
+
     var ends: [CredentialExpiry] { self.trustEnds }
 }

@@ -16,12 +16,17 @@ struct Checkup {
 
     let configuration: PushlineConfiguration
     let logger: Logger
+    /// What to ask push services; nil = nothing.
+    var question: PushQuestion?
 
     func run() async -> [Finding] {
         let found = await self.store()
         let broker = await self.broker(found.apps) + self.cluster()
         let host = self.certificate() + self.descriptors()
-        let credentials = await self.credentials(of: found.apps, retired: found.retired)
+        let senders = SenderRegistry(logger: self.logger)
+        var credentials = await self.credentials(of: found.apps, retired: found.retired, senders)
+        if let question { credentials += await PushCheckup(senders: senders).run(question, found.apps) }
+        await senders.close()
         let hubs = await HubCheckup().run(found.apps)
         return [found.finding] + broker + host + credentials + hubs + found.blocked
     }
@@ -169,18 +174,20 @@ struct Checkup {
     }
 
     /// Reads the files that the apps name, as a delivery worker would.
-    private func credentials(of apps: [AppID: AppSpec], retired: Set<AppID>) async -> [Finding] {
-        let senders = SenderRegistry(logger: self.logger)
+    private func credentials(
+        of apps: [AppID: AppSpec],
+        retired: Set<AppID>,
+        _ senders: SenderRegistry
+    ) async -> [Finding] {
         var findings: [Finding] = []
         for (app, spec) in apps.sorted(by: { $0.key < $1.key }) {
-            let declared = spec.services.flatMap { pns in spec.credentials.names(of: pns).map { (pns, $0) } }
-            for (pns, credential) in declared {
-                let subject = ["\(app)", pns.rawValue, credential.named?.name].compactMap { $0 }.joined(separator: " ")
+            for declared in DeclaredCredential.all(of: [app: spec]) {
                 do {
-                    let ends = try senders.ends(app: app, pns: pns, credential: credential, spec: spec)
-                    findings.append(Self.finding(subject, "credentials can be read and have the right form", ends))
+                    let ends = try senders.ends(app: app, pns: declared.pns, credential: declared.name, spec: spec)
+                    let words = "credentials can be read and have the right form"
+                    findings.append(Self.finding(declared.subject, words, ends))
                 } catch {
-                    findings.append(.wrong(subject, error.message))
+                    findings.append(.wrong(declared.subject, error.message))
                 }
             }
             if let tokens = spec.tokens {
@@ -198,7 +205,6 @@ struct Checkup {
                 )
             }
         }
-        await senders.close()
         return findings
     }
 

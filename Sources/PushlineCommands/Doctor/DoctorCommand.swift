@@ -10,13 +10,108 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor",
         abstract:
             "Check this host's configuration, store, broker and credentials, and say how to fix what is wrong.",
-        discussion:
-            "Declares missing queues at the broker, and reads the keys of apps' own tokens. Sends nothing to a push service."
+        discussion: """
+            Declares missing queues at the broker, and reads the keys of apps' own tokens. Asks no push service unless --push is given.
+
+            With --push each push service is asked whether it takes the credentials, and nobody gets anything: APNs by one request for a \
+            device that does not exist, FCM by a token and a dry run, WNS by a token. Of Web Push only the key pair is checked. --device sends one \
+            notification to a device, which is no job and is counted nowhere.
+
+            With --url a running server is asked over HTTP from anywhere: its version, certificate, clock, store and broker, and with a \
+            key whether that signs in, and what is paused or dead.
+            """
     )
 
     @OptionGroup var host: HostOptions
 
+    @Flag(help: "Ask push services whether they take the credentials.")
+    var push = false
+
+    @Option(help: ArgumentHelp("With --push: send a notification to this device.", valueName: "token"))
+    var device: String?
+
+    @Option(help: "With --push or --url: this app alone.")
+    var app: String?
+
+    @Option(help: "With --push: this push service alone.", completion: KnownValues.sendingServices)
+    var service: String?
+
+    @Option(help: "With --push: the credentials of this name alone; \"default\" for those without one.")
+    var credential: String?
+
+    @Option(help: "Ask the server at this URL, and nothing of this host.")
+    var url: String?
+
+    @Option(help: "With --url: the API key. Better set PUSHLINE_KEY: other users of this host can see --key.")
+    var key: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "With --url: trust the authorities in this PEM file; PUSHLINE_CA_FILE unless given.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var caFile: String?
+
+    func validate() throws {
+        if self.url != nil {
+            guard !self.push, self.host.config == nil else {
+                throw ValidationError("--url asks a server from anywhere; --push and --config are for its host.")
+            }
+        } else if self.key != nil || self.caFile != nil {
+            throw ValidationError("--key and --ca-file go with --url.")
+        }
+        guard self.push || (self.device ?? self.service ?? self.credential) == nil else {
+            throw ValidationError("--device, --service and --credential go with --push.")
+        }
+        guard self.push || self.url != nil || self.app == nil else {
+            throw ValidationError("--app goes with --push or --url.")
+        }
+        try KnownValues.check(service: self.service)
+        _ = try self.question()
+    }
+
+    /// What to ask push services; nil = nothing.
+    private func question() throws -> PushQuestion? {
+        guard self.push else { return nil }
+        func read<Value>(_ text: String?, _ option: String, _ make: (String) throws(InvalidValue) -> Value) throws
+            -> Value?
+        {
+            guard let text else { return nil }
+            do throws(InvalidValue) { return try make(text) } catch {
+                throw ValidationError("\(option): \(error.reason)")
+            }
+        }
+        return PushQuestion(
+            app: try read(self.app, "--app") { name throws(InvalidValue) in try AppID(name) },
+            service: self.service.flatMap(PushService.init(rawValue:)),
+            credential: try read(self.credential, "--credential") { name throws(InvalidValue) in
+                try CredentialName(name)
+            },
+            device: self.device
+        )
+    }
+
     func run() async throws {
+        let findings =
+            if let url { try await self.ask(url) } else { try await self.examine() }
+        let width = findings.map(\.subject.count).max() ?? 0
+        self.host.show(.array(findings.map(\.json))) { findings.map { $0.line(width: width) } }
+        if findings.contains(where: { !$0.isRight }) { throw ExitCode.failure }
+    }
+
+    /// Asks a server.
+    private func ask(_ url: String) async throws -> [Finding] {
+        let options = [("--key", self.key), ("--app", self.app), ("--ca-file", self.caFile)]
+        let given = options.compactMap { name, value in value.map { "\(name)=\($0)" } }
+        let server = try ServerOptions.parse(["--url=\(url)", "--timeout=10"] + given)
+        let client = try server.client(needsKey: false)
+        return await ServerCheckup(client: client).run()
+    }
+
+    /// Looks at this host.
+    private func examine() async throws -> [Finding] {
         var findings: [Finding] = []
         do {
             let configuration = try PushlineConfiguration(file: self.host.config)
@@ -26,13 +121,16 @@ struct DoctorCommand: AsyncParsableCommand {
                 let names = unknown.joined(separator: ", ")
                 findings.append(.wrong("environment", "nothing reads \(names): correct or unset"))
             }
-            findings += await Checkup(configuration: configuration, logger: HostOptions.logger).run()
+            let checkup = Checkup(
+                configuration: configuration,
+                logger: HostOptions.logger,
+                question: try self.question()
+            )
+            findings += await checkup.run()
         } catch let error as ConfigurationError {
             findings.append(.wrong("configuration", "\(error)"))
         }
-        let width = findings.map(\.subject.count).max() ?? 0
-        self.host.show(.array(findings.map(\.json))) { findings.map { $0.line(width: width) } }
-        if findings.contains(where: { !$0.isRight }) { throw ExitCode.failure }
+        return findings
     }
 
     /// The absolute path of the configuration file, so that its folder is visible.

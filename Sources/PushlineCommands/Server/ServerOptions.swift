@@ -38,7 +38,17 @@ struct ServerOptions: ParsableArguments {
         guard (1...3600).contains(self.timeout) else { throw ValidationError("--timeout must be from 1 to 3600.") }
     }
 
-    func client(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> PushlineClient {
+    /// A client of the server.
+    ///
+    /// - Parameters:
+    ///   - environment: Says what no option does.
+    ///   - needsKey: Whether there must be a key.
+    /// - Returns: The client.
+    /// - Throws: ``CommandFailure`` where an option or variable is missing or wrong.
+    func client(
+        environment: [String: String] = ProcessInfo.processInfo.environment,
+        needsKey: Bool = true
+    ) throws -> PushlineClient {
         func given(_ option: String?, _ variable: String) -> String? {
             [option, environment[variable]].compactMap { $0 }.first { !$0.isEmpty }
         }
@@ -48,12 +58,13 @@ struct ServerOptions: ParsableArguments {
                 "--url or PUSHLINE_URL must begin with http:// or https://, such as \(Self.defaultURL)"
             )
         }
-        guard let key = given(self.key, "PUSHLINE_KEY") else {
+        let key = given(self.key, "PUSHLINE_KEY")
+        guard key != nil || !needsKey else {
             throw CommandFailure.usage(
                 "no key: set PUSHLINE_KEY or give --key; on the server's host, pushline keys create NAME --role operator makes one"
             )
         }
-        if let host = Self.plainHost(url) {
+        if key != nil, let host = Self.plainHost(url) {
             Console.note(
                 "pushline: warning: the key goes to \(Console.safe(host)) without encryption, for whoever is on the way to read; "
                     + "use https://"
@@ -64,7 +75,7 @@ struct ServerOptions: ParsableArguments {
         return PushlineClient(
             url: url,
             app: given(self.app, "PUSHLINE_APP"),
-            credentials: .key(key),
+            credentials: key.map { .key($0) },
             deadline: .seconds(self.timeout),
             transport: ServerTransport(authorities: try file.map { try Self.authorities($0, option: name) })
         )

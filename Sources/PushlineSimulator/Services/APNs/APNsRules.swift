@@ -43,6 +43,7 @@ struct APNsRules: Sendable {
             ?? self.topicFault(request, connection.certificate)
             ?? Self.pathFault(request.path)
             ?? self.credentialFault(request, on: connection, now: now)
+            ?? Self.deviceFault(request.path)
             ?? Self.payloadFault(request, on: connection)
         return reason.map(Verdict.refused) ?? .accepted
     }
@@ -103,6 +104,12 @@ struct APNsRules: Sendable {
         guard token.count >= 64, token.count.isMultiple(of: 2), token.allSatisfy({ PercentCoding.digit($0) != nil })
         else { return "BadDeviceToken" }
         return nil
+    }
+
+    /// No device has a token of ones alone: with it others ask whether their credential is taken.
+    private static func deviceFault(_ path: String) -> String? {
+        path.dropFirst(Self.pathPrefix.count).utf8.allSatisfy { $0 | 0x20 == UInt8(ascii: "f") }
+            ? "BadDeviceToken" : nil
     }
 
     /// With a certificate, a token is ignored.
