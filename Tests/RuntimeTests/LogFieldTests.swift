@@ -41,7 +41,8 @@ import Testing
             let text = try String(contentsOf: Self.root.appending(path: "docs/operations.md"), encoding: .utf8)
             let head = "| field | in lines of | what it says |\n| --- | --- | --- |\n"
             let start = try #require(text.range(of: head)?.upperBound, "docs/operations.md has no table of log fields")
-            let rows = text[start...].prefix { $0 != "#" }.split(separator: "\n").prefix { $0.hasPrefix("|") }
+            let lines = text[start...].split(separator: "\n", omittingEmptySubsequences: false)
+            let rows = lines.prefix { $0.hasPrefix("|") }
             return rows.flatMap { row in
                 row.split(separator: "|")[0].matches(of: /`([^`]+)`/).map { String($0.1) }
             }
