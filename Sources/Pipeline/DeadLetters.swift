@@ -76,12 +76,14 @@ package struct DeadLetterConsumer: Service {
 
     private func keep(_ delivery: Delivery, _ subscription: any Subscription) async throws {
         let message = IncomingDeadLetter(delivery)
-        let job = try await StoreRetry(logger: self.logger).run { try await self.store.deadLetter(message) }
+        try await StoreRetry(logger: self.logger).run { try await self.store.deadLetter(message) }
         CrashPoint.deadStored.reach()
-        // Its own queue, where the message that is worked on here comes from that of the dead.
-        var metadata: Logger.Metadata = ["queue": "\(message.queue)", "reason": "\(message.reason)"]
-        metadata["job.id"] = job.map { "\($0)" }
-        self.logger.error("A message was dead-lettered", metadata: metadata)
+        self.logger.error(
+            "A message was dead-lettered",
+            metadata: [
+                "queue": "\(message.queue)", "message.id": "\(message.messageID)", "reason": "\(message.reason)",
+            ]
+        )
         await subscription.acknowledge([delivery])
     }
 }

@@ -46,32 +46,6 @@ extension PipelineLoadTests {
                 )
             }
         }
-
-        @Test func aDeadLetterNamesTheJobThatItClosed() async throws {
-            try await PipelineHarness.with([.dead], logger: self.log.logger(.info)) { harness in
-                let job = try await harness.send(to: "username:ann", isPublished: false)
-                let message = try harness.message(of: job)
-                let dead = OutgoingMessage(
-                    routingKey: QueueName.dead,
-                    properties: MessageProperties(
-                        type: "send",
-                        messageID: "\(message.id)",
-                        contentType: "text/plain",
-                        headers: [MessageProperties.queueHeader: "q", MessageProperties.reasonHeader: "r"]
-                    ),
-                    body: []
-                )
-                #expect(await harness.broker.publish([dead], deadline: .seconds(1)) == [.published])
-                while self.lines(of: job).isEmpty { try await Task.sleep(for: .milliseconds(10)) }
-                let line = self.lines(of: job)[0]
-                #expect(line.level == .error && line.message == "A message was dead-lettered")
-                #expect(
-                    line.fields == [
-                        "job.id": "\(job)", "message.id": "\(message.id)", "queue": "q", "reason": "r",
-                    ]
-                )
-            }
-        }
     }
 }
 

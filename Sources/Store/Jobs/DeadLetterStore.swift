@@ -6,10 +6,7 @@ package import PushModel
 package protocol DeadLetterStore: Sendable {
     /// Keeps a dead letter, once, and in the same transaction closes the batch or job that it stood for: the devices of an open
     /// batch count as ``FailureClass/dead``, a register job is refused, a send job is abandoned.
-    ///
-    /// - Returns: The job of that batch, or that job; nil where nothing was closed.
-    @discardableResult
-    func deadLetter(_ message: IncomingDeadLetter) async throws -> JobID?
+    func deadLetter(_ message: IncomingDeadLetter) async throws
 
     /// Dead letters, newest first.
     ///

@@ -52,11 +52,6 @@ enum RecipientTable {
     static let registration =
         "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND \(KeptRegistration.live) AND \(RegistrationSlot.isNative)"
 
-    /// The sender's name of a device, for its row in `delivery`.
-    static func reference(_ number: String) -> String {
-        "(SELECT reference FROM recipient WHERE job = ?1 AND pns = ?2 AND number = \(number))"
-    }
-
     /// Where a list ends at a service.
     static let last = "SELECT coalesce(max(number), 0) FROM recipient WHERE job = ? AND pns = ?"
 

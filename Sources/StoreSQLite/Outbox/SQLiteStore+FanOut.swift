@@ -3,6 +3,7 @@ import Logging
 package import PushModel
 package import Store
 import StoreKit
+import StoreSQL
 
 extension SQLiteStore: FanOutStore {
     package func claim(_ message: MessageID, peeking: Bool) async throws -> FanOutClaim? {
@@ -57,7 +58,8 @@ extension SQLiteStore: FanOutStore {
                 return try await self.write { context in
                     guard try context.renew(claim), let only = try context.database.onlyJob(of: claim.message.id)
                     else { return .lost }
-                    return .written(FanOutWritten(isDone: true, waiter: try context.abandon(only, reason: reason)))
+                    let end = JobEndings.abandon(only, reason: reason, clock: context.clock)
+                    return .written(FanOutWritten(isDone: true, waiter: try context.end(end)))
                 }
             }
         } catch is NoCredit {

@@ -1,6 +1,7 @@
 package import PushModel
 package import Store
 import StoreKit
+import StoreSQL
 
 extension SQLiteStore: OutboxStore {
     package func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs {
@@ -67,10 +68,6 @@ extension SQLiteStore: OutboxStore {
             return (count, members)
         }
     }
-
-    package func split(_ message: MessageID) async throws {
-        try await self.write { try $0.split(message.number) }
-    }
 }
 
 extension WriteContext {
@@ -124,18 +121,12 @@ extension WriteContext {
         )
         guard deferred > 0 else { return false }
         // Batches of stopping jobs were never begun: they are at no worker any more.
-        let stopped = try self.database.all(
+        let stopped: SQLStatement = """
+            SELECT batch.job FROM batch CROSS JOIN job
+            WHERE job.sequence = batch.job AND batch.message = \(message) AND batch.open = 1 AND job.stopped IS NOT NULL
             """
-            SELECT batch.job, job.state, \(OpenPage.columns) FROM batch CROSS JOIN job ON job.sequence = batch.job
-            WHERE batch.message = ? AND batch.open = 1 AND job.stopped IS NOT NULL
-            """,
-            [message]
-        ) {
-            (job: $0["job"] as Int64, cause: try Job.State(number: $0["state"]).stopCause, batch: OpenPage($0))
-        }
-        for case (let job, let cause?, let batch) in stopped {
-            try self.closeUnsent(batch, of: job, cause)
-            try self.completeIfDone(job)
+        if try !self.database.answer(stopped).rows.isEmpty {
+            _ = try self.end(JobStops.stop(stopped, .deferral(message: message), clock: self.clock))
         }
         return true
     }
