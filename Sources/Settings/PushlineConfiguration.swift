@@ -160,6 +160,8 @@ package struct LogSettings: SettingsSection {
 
     @Setting(.choice, "trace, debug, info, notice, warning, error, critical") package var level = Logger.Level.info
     @Setting(.choice, "text for people, json for machines") package var format = Format.text
+    @Setting(.flag, "a line for each request of API and hub, at info, also where level leaves that out")
+    package var access = false
 
     package init() {}
 }

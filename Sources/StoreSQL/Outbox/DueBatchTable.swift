@@ -7,12 +7,12 @@ extension SQLEngine {
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///   - unreadable: Is told of each that cannot be read: its job ends with its expiry, and the others go on.
+    ///   - unreadable: Is told of each that cannot be read, and its job's id if that can: the job ends with its expiry, and the others go on.
     /// - Returns: The batches, by job.
     /// - Throws: ``StoreError``.
     package func dueBatches(
         of message: MessageID,
-        unreadable: (StoreError) -> Void
+        unreadable: (StoreError, JobID?) -> Void
     ) async throws -> [DueBatch] {
         let now = self.clock.now
         let rows = try await self.rows(
@@ -35,14 +35,14 @@ extension SQLEngine {
             do {
                 let job = try JobRow(row).plain
                 if case .send(let request) = job.work { sends[job.sequence] = (job, request) }
-            } catch let error as StoreError { unreadable(error) }
+            } catch let error as StoreError { unreadable(error, try? row["id"]) }
         }
         var batches: [DueBatch] = []
         for row in rows {
             guard let send = try sends[row["job"]] else { continue }
             do {
                 batches.append(try DueBatch(row, of: send, templates: templates, at: now))
-            } catch let error as StoreError { unreadable(error) }
+            } catch let error as StoreError { unreadable(error, send.job.id) }
         }
         return batches
     }

@@ -70,8 +70,10 @@ extension SQLiteStore: FanOutStore {
     }
 
     package func batches(of message: MessageID) async throws -> [DueBatch] {
-        try await self.dueBatches(of: message) {
-            self.logger.warning("A batch cannot be read", metadata: ["error": "\($0)"])
+        try await self.dueBatches(of: message) { error, job in
+            var metadata: Logger.Metadata = ["message.id": "\(message)", "error": "\(error)"]
+            metadata["job.id"] = job.map { "\($0)" }
+            self.logger.warning("A batch cannot be read", metadata: metadata)
         }
     }
 }
