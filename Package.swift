@@ -132,6 +132,8 @@ let package = Package(
 
         // What is measured: one table.
         .target(name: "PushlineMetrics", dependencies: [metrics]),
+        // What a line of the log is about.
+        .target(name: "PushlineLogging", dependencies: ["PushModel", logging, nioConcurrency]),
 
         // The wire towards the push services.
         .target(
@@ -197,7 +199,8 @@ let package = Package(
         .target(
             name: "HubEmbedded",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", logging,
+                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineLogging", "FaultInjection",
+                logging,
             ]
         ),
 
@@ -205,7 +208,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "OutgoingHTTP", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
+                "Hub", "Store", "Broker", "OutgoingHTTP", "Outbox", "Payloads", "PushModel", "PushlineLogging",
+                "PushlineMetrics",
                 "PushServices", "Settings", "FaultInjection",
                 crypto, lifecycle,
                 logging, metrics, nioConcurrency,
@@ -217,6 +221,7 @@ let package = Package(
                 "CResources", "CZlib", "Authentication", "HubAzure", "JSONWebTokens", "Settings", "Store", "Broker",
                 "Outbox", "Payloads",
                 "PushModel",
+                "PushlineLogging",
                 "PushlineMetrics",
                 "FaultInjection",
                 deques,
@@ -228,8 +233,8 @@ let package = Package(
         .target(
             name: "HubServer",
             dependencies: [
-                "HTTPAPI", "Hub", "HubWire", "Store", "Payloads", "PushModel", crypto, httpTypes, hummingbird, logging,
-                nioCore,
+                "HTTPAPI", "Hub", "HubWire", "Store", "Payloads", "PushModel", "PushlineLogging", crypto, httpTypes,
+                hummingbird, nioCore,
             ]
         ),
         .target(name: "PushlineClient"),
@@ -262,7 +267,7 @@ let package = Package(
                 "Installation", "Settings", "HubAzure", "HubEmbedded", "HubServer", "Pipeline", "PushServices",
                 "HTTPAPI", "Hub",
                 "Store",
-                "Broker", "PushModel", "PushlineMetrics",
+                "Broker", "PushModel", "PushlineLogging", "PushlineMetrics",
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])),
                 argumentParser, hummingbird, hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle,
                 logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, unixSignals,
@@ -349,6 +354,11 @@ let package = Package(
         .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
         // What any driver of the store must do: its suites run in the tests of whichever driver links them.
         .target(
+            name: "LogRecorder",
+            dependencies: ["PushlineLogging", logging, nioConcurrency],
+            path: "Tests/LogRecorder"
+        ),
+        .target(
             name: "StoreContract",
             dependencies: ["SeededRandom", "Store", "StoreKit", "PushModel", nioConcurrency],
             path: "Tests/StoreContract"
@@ -376,14 +386,15 @@ let package = Package(
             name: "PipelineTests",
             dependencies: [
                 "Pipeline", "Outbox", "OutgoingHTTP", "HubEmbedded", "Hub", "RawHTTP", "Store", "StoreSQLite", "Broker",
-                "PushServices", "BrokerRabbitMQ", "CRabbitMQ", "Payloads", "PushlineSimulator", "PushModel",
-                "SeededRandom", lifecycle, logging, nioConcurrency,
+                "PushServices", "BrokerRabbitMQ", "CRabbitMQ", "LogRecorder", "Payloads", "PushlineLogging",
+                "PushlineSimulator", "PushModel", "SeededRandom", lifecycle, logging, nioConcurrency,
             ]
         ),
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreKit", "StoreSQL",
+                "HTTPAPI", "PushlineClient", "Authentication", "LogRecorder", "TokenIssuer", "Store", "StoreKit",
+                "StoreSQL",
                 "StoreSQLite",
                 "Broker", "PushModel", "RawHTTP", "Settings", "WorkCost", httpTypes, hummingbird, hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
@@ -392,8 +403,9 @@ let package = Package(
         .testTarget(
             name: "HubServerTests",
             dependencies: [
-                "HubServer", "Hub", "HubAzure", "HubEmbedded", "HTTPAPI", "HubWire", "Store", "StoreSQLite", "Broker",
-                "PushModel", "PushlineSimulator", "RawHTTP", "Settings", httpTypes, hummingbird, hummingbirdCore,
+                "HubServer", "Hub", "HubAzure", "HubEmbedded", "HTTPAPI", "HubWire", "LogRecorder", "Store",
+                "StoreSQLite", "Broker", "PushModel", "PushlineSimulator", "RawHTTP", "Settings", httpTypes,
+                hummingbird, hummingbirdCore,
                 hummingbirdTesting, lifecycle, logging, nioCore,
             ]
         ),
@@ -413,8 +425,9 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "Installation", "Settings", "HTTPAPI", "PushModel", "PushlineMetrics", "PushlineSimulator",
-                "RawHTTP",
+                "Runtime", "Installation", "LogRecorder", "Settings", "HTTPAPI", "PushModel", "PushlineLogging",
+                "PushlineMetrics",
+                "PushlineSimulator", "RawHTTP",
                 crypto, hummingbird,
                 hummingbirdCore, hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix,
                 nioSSL,

@@ -34,6 +34,8 @@ package struct APIConfiguration: Sendable {
     package var isLoopback = true
     /// Gives the system back the memory that an import took, after it.
     package var releaseMemory: @Sendable () -> Void = {}
+    /// Whether each request is a line of the log, at whatever level that is.
+    package var accessLog = false
     /// Shown by `/healthz`.
     package var version = "0"
 

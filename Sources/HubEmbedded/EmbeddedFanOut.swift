@@ -3,6 +3,7 @@ import Hub
 package import Logging
 import Outbox
 package import PushModel
+import PushlineLogging
 package import Store
 
 /// Brings sends of the embedded hub to their devices: reads audiences from the store, and publishes batches for the delivery workers.
@@ -128,7 +129,10 @@ package struct EmbeddedFanOut: SendFanOut {
             // Its grace ends, and the sweeper takes it.
             self.logger.warning(
                 "The outcomes of a delivery message cannot be recorded",
-                metadata: ["message.id": "\(message)", "error": "\(error)"]
+                metadata: [
+                    "message.id": "\(message)", "job.id": "\(LogContext.text(outcomes.map(\.key.job)))",
+                    "error": "\(error)",
+                ]
             )
             return false
         }

@@ -90,7 +90,7 @@ package final class OutboxPublisher: Sendable {
             // Its grace ends, and the sweeper takes it.
             self.logger.debug(
                 "Deferring an unpublished message failed; the sweeper takes it when its grace ends",
-                metadata: ["message": "\(message.id)", "error": "\(error)"]
+                metadata: ["message.id": "\(message.id)", "error": "\(error)"]
             )
         }
     }

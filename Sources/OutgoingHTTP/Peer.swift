@@ -85,8 +85,8 @@ package final class Peer: Sendable {
         self.logger.warning(
             "A server does not answer in time; what it was asked counts as unanswered, and its connection is closed",
             metadata: [
-                "peer": "\(self.kind.rawValue)", "host": "\(ForeignText.word(host))", "stage": "\(stage.rawValue)",
-                "times": "\(count)",
+                "peer": "\(self.kind.rawValue)", "server.address": "\(ForeignText.word(host))",
+                "stage": "\(stage.rawValue)", "times": "\(count)",
             ]
         )
     }

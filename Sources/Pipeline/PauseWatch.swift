@@ -82,6 +82,7 @@ final class PauseWatch: Sendable {
 
 extension Pause {
     fileprivate var metadata: Logger.Metadata {
-        ["queue": "\(self.queue)", "app": "\(self.app?.name ?? "all")", "caller": "\(self.by)"]
+        // Not who paused it, which may be a user's name: the API's line has the caller.
+        ["queue": "\(self.queue)", "app": "\(self.app?.name ?? "all")"]
     }
 }

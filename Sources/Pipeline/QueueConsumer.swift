@@ -1,6 +1,7 @@
 import Broker
 import Logging
 import PushModel
+import PushlineLogging
 import ServiceLifecycle
 
 extension Delivery {
@@ -97,13 +98,16 @@ struct QueueConsumer: Sendable {
             while let delivery = try await subscription.next() {
                 if self.intercept(delivery, subscription) { continue }
                 group.addTask {
-                    do {
-                        try await self.work(on: delivery, subscription)
-                    } catch is CancellationError {
-                        // Not acknowledged: it comes again.
-                        return
-                    } catch {
-                        await self.giveUp(delivery, subscription, error)
+                    let context = LogContext(message: delivery.properties.messageID, of: self.queue)
+                    await LogContext.$current.withValue(context) {
+                        do {
+                            try await self.work(on: delivery, subscription)
+                        } catch is CancellationError {
+                            // Not acknowledged: it comes again.
+                            return
+                        } catch {
+                            await self.giveUp(delivery, subscription, error)
+                        }
                     }
                 }
             }
@@ -184,9 +188,7 @@ struct QueueConsumer: Sendable {
     }
 
     private func giveUp(_ delivery: Delivery, _ subscription: any Subscription, _ error: any Error) async {
-        let metadata: Logger.Metadata = [
-            "queue": "\(self.queue)", "message.id": "\(delivery.properties.messageID)", "error": "\(error)",
-        ]
+        let metadata: Logger.Metadata = ["error": "\(error)"]
         guard !self.keepsFailures else {
             // Not acknowledged: it comes again with the next connection.
             return self.logger.error("Work on a message failed; it stays in its queue", metadata: metadata)

@@ -81,8 +81,7 @@ struct Redeliveries {
         from queue: String
     ) async throws {
         self.retry.logger.warning(
-            "A message was redelivered repeatedly, or fails; its members are split and go one by one",
-            metadata: ["queue": "\(queue)"]
+            "A message was redelivered repeatedly, or fails; its members are split and go one by one"
         )
         do { try await self.split(message) } catch let error as StoreError where !error.mayPass {
             let reason = "the store cannot split it: \(error.message)"

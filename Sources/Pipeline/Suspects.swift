@@ -72,7 +72,7 @@ struct Suspects: Sendable {
         do { try await self.store.clear(suspect: fingerprint) } catch {
             self.logger.warning(
                 "A message that was looked at alone stays a suspect: if it comes again, it is dead-lettered",
-                metadata: ["queue": "\(self.queue)", "error": "\(error)"]
+                metadata: ["error": "\(error)"]
             )
         }
     }

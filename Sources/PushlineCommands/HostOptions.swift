@@ -9,7 +9,7 @@ import Store
 /// Which store of this host to work on.
 struct HostOptions: ParsableArguments {
     @Option(
-        help: "The server's configuration. Default: \(PushlineConfiguration.defaultFile), where it exists.",
+        help: "The server's configuration. Default: \(PushlineConfiguration.defaultFilesText), where it exists.",
         completion: KnownValues.yamlFiles
     )
     var config: String?
@@ -48,11 +48,11 @@ struct HostOptions: ParsableArguments {
 
     /// Reads the configuration, and says so where nobody named its file: the folder may be somebody else's.
     ///
-    /// - Parameter folder: Where it is looked for; empty = the working directory.
+    /// - Parameter files: Which are looked for then.
     /// - Returns: The configuration.
     /// - Throws: `ConfigurationError` that names the key.
-    func configuration(in folder: String = "") throws -> PushlineConfiguration {
-        let file = PushlineConfiguration.chosenFile(self.config, in: folder)
+    func configuration(of files: [String] = PushlineConfiguration.defaultFiles) throws -> PushlineConfiguration {
+        let file = PushlineConfiguration.chosenFile(self.config, of: files)
         if self.config == nil, let file {
             Console.note(
                 "pushline: the configuration is \(Console.safe(URL(filePath: file).path)); --config names another"

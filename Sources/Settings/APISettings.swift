@@ -44,7 +44,7 @@ package struct APISettings: SettingsSection {
     package var requestsPerSecond = 1000
     @Setting(
         .networks,
-        "proxies whose X-Forwarded-For is trusted: addresses and networks (10.0.0.0/8), separated by commas"
+        "proxies whose X-Forwarded-For and X-Request-Id are trusted: addresses and networks (10.0.0.0/8), separated by commas"
     )
     package var trustedProxies = TrustedProxies.none
     @Setting(

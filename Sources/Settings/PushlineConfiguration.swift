@@ -25,24 +25,25 @@ package struct PushlineConfiguration: SettingsSection {
     /// Every key has its default.
     package init() {}
 
-    /// Where `--config` is looked for when it is not given.
-    package static let defaultFile = "Config/pushline.yaml"
+    /// The first of these that exists is read where `--config` is not given: a checkout's, in the working directory, or the package's.
+    package static let defaultFiles = ["Config/pushline.yaml", "/etc/pushline/pushline.yaml"]
+    /// ``defaultFiles``, for people.
+    package static let defaultFilesText = defaultFiles.joined(separator: " or ")
 
     /// The file that is read where `--config` gave that one, or none; nil = no file.
     ///
     /// - Parameters:
     ///   - given: As given by `--config`.
-    ///   - folder: Where ``defaultFile`` is looked for, with a slash at its end; empty = the working directory.
+    ///   - files: Which are looked for where none was given.
     /// - Returns: Its path.
-    package static func chosenFile(_ given: String?, in folder: String = "") -> String? {
-        let usual = folder + Self.defaultFile
-        return given ?? (FileManager.default.fileExists(atPath: usual) ? usual : nil)
+    package static func chosenFile(_ given: String?, of files: [String] = Self.defaultFiles) -> String? {
+        given ?? files.first { FileManager.default.fileExists(atPath: $0) }
     }
 
     /// Reads file and environment.
     ///
     /// - Parameters:
-    ///   - file: As given by `--config`; nil = ``defaultFile`` where that exists, else no file.
+    ///   - file: As given by `--config`; nil = the first of ``defaultFiles`` that exists, else no file.
     ///   - environment: Variables; those named `PUSHLINE_…` override the file.
     /// - Throws: ``ConfigurationError`` that names the key.
     package init(
@@ -159,6 +160,8 @@ package struct LogSettings: SettingsSection {
 
     @Setting(.choice, "trace, debug, info, notice, warning, error, critical") package var level = Logger.Level.info
     @Setting(.choice, "text for people, json for machines") package var format = Format.text
+    @Setting(.flag, "a line for each request of API and hub, at info, also where level leaves that out")
+    package var access = false
 
     package init() {}
 }

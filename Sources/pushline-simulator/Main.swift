@@ -30,7 +30,7 @@ struct Main: AsyncParsableCommand {
         version: pushlineVersion
     )
 
-    @Option(help: "Configuration file; Config/pushline.yaml where it exists.")
+    @Option(help: "Configuration file; Config/pushline.yaml or /etc/pushline/pushline.yaml where it exists.")
     var config: String?
 
     @Option(help: "Folder for certificates, keys and apps.yaml; a temporary one unless said.")

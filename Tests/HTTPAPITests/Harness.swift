@@ -43,6 +43,12 @@ struct Harness: Sendable {
         /// Bytes of the disk that uploads leave alone.
         var reserve = 0
         var setup = TestingSetup.router
+        /// Where it logs.
+        var logger: Logger = {
+            var logger = Logger(label: "test")
+            logger.logLevel = .critical
+            return logger
+        }()
     }
 
     /// The users alice and bob, the account desk (sender), the account root (operator), and keys of each role; an app
@@ -64,8 +70,7 @@ struct Harness: Sendable {
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
         try await Self.populate(store, spec: options.spec)
-        var logger = Logger(label: "test")
-        logger.logLevel = .critical
+        let logger = options.logger
         let passwords = PasswordVerifier(decoy: try PasswordHash.make("a decoy of nobody", cost: Self.cheap))
         let api = API(
             configuration: options.configuration,

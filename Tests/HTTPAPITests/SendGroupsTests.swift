@@ -146,7 +146,6 @@ import Testing
     @Test func anUnknownOutcomeHasATypeOfItsOwn() throws {
         let problem = FailureReport(logger: Logger(label: "test")).problem(
             of: StoreError(.unknown, "the connection was lost"),
-            request: "r",
             route: "/api/sends"
         )
         #expect(problem.status == .serviceUnavailable)

@@ -38,6 +38,7 @@ struct HubHarness: Sendable {
         answers: Bool = true,
         backlog: Int? = nil,
         commitWait: Duration = .seconds(60),
+        logger: Logger? = nil,
         served: @Sendable (EmbeddedHub) -> any ServedHub = { $0 },
         _ body: @Sendable @escaping (HubHarness) async throws -> Void
     ) async throws {
@@ -65,16 +66,18 @@ struct HubHarness: Sendable {
             )
             try await store.apply(.hubRule(.add(rule)))
         }
-        var logger = Logger(label: "test")
-        logger.logLevel = .critical
+        var quiet = Logger(label: "test")
+        quiet.logLevel = .critical
         var configuration = APIConfiguration()
+        configuration.accessLog = logger != nil
+        let logger = logger ?? quiet
         configuration.directoryLifetime = .zero
         configuration.commitWait = commitWait
         configuration.settings.classicWait = answers ? .seconds(30) : .milliseconds(100)
         let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
         let hub = EmbeddedHub(store: store, intake: host)
         let application = Application(
-            responder: HubResponder(host: host, hub: served(hub), store: store, logger: logger),
+            responder: HubResponder(host: host, hub: served(hub), store: store),
             server: HTTPServerBuilder { responder in
                 let handlers = HTTP1Channel.Configuration(additionalChannelHandlers: [EarlyResponseHandler()])
                 return RetainedConnections(HTTP1Channel(responder: responder, configuration: handlers))

@@ -267,8 +267,10 @@ package actor EndToEndInstallation {
     /// What a program exposes for Prometheus.
     package func metrics(of program: String) async throws -> String {
         // Where it says it is, for a port chosen before it starts may be another's by then.
-        let served = try self.log(of: program).matches(of: /served http\.address=([0-9.:]+)/)
-        guard let address = served.last?.1, let url = URL(string: "http://\(address)/metrics") else {
+        let served = try self.log(of: program).matches(
+            of: /served server\.address=([0-9.]+) server\.port=([0-9]+)/
+        )
+        guard let place = served.last, let url = URL(string: "http://\(place.1):\(place.2)/metrics") else {
             throw Failure(description: "\(program) has not said where its metrics are")
         }
         let (data, _) = try await URLSession.shared.data(for: URLRequest(url: url, timeoutInterval: 30))

@@ -32,13 +32,14 @@ import Testing
     }
 
     @Test func noLogNoHeaderAndNoFileNameHasOne() async throws {
-        let environment = ["PUSHLINE_LOG_LEVEL": "trace"]
+        let environment = ["PUSHLINE_LOG_LEVEL": "trace", "PUSHLINE_LOG_ACCESS": "true"]
         try await withInstallation(environment: environment) {
             let installation = try #require(EndToEndInstallation.current)
             let seen = Seen()
             try await Self.register(installation, seen)
             try await Self.send(installation, seen)
             try await Self.administer(installation, seen)
+            try await Self.pause(installation, seen)
             try await Self.useHub(installation, seen)
             try await Self.signInOnThePage(installation, seen)
             try await Self.remove(installation, seen)
@@ -171,6 +172,19 @@ import Testing
             seen.note(Self.head(of: answer))
         }
         #expect(try await Self.asBackend(installation, seen, "DELETE", path).status < 500)
+    }
+
+    /// As an operator with an account.
+    private static func pause(_ installation: EndToEndInstallation, _ seen: Seen) async throws {
+        let name = "\(Self.user)-4"
+        let account = #"{"name":"\#(name)","role":"operator","password":"\#(EndToEndInstallation.password)"}"#
+        #expect(try await Self.asBackend(installation, seen, "POST", "/api/accounts", account).status == 201)
+        for (action, words) in [("pause", "A queue is paused"), ("resume", "A queue is resumed")] {
+            let answer = try await installation.asUser(name, "POST", "/api/queues/register/\(action)")
+            seen.note("\(answer.headers)")
+            #expect(answer.status == 200)
+            try await eventually(words) { try await installation.log(of: "register-worker").contains(words) }
+        }
     }
 
     private static func useHub(_ installation: EndToEndInstallation, _ seen: Seen) async throws {

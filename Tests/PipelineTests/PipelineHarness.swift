@@ -45,6 +45,7 @@ struct PipelineHarness: Sendable {
     static func with(
         _ workers: Workers = .all,
         window: InFlightWindow = InFlightWindow(),
+        logger: Logger = Logger(label: "harness") { _ in SwiftLogNoOpLogHandler() },
         _ body: @Sendable @escaping (PipelineHarness) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-harness-\(UUID().uuidString)")
@@ -52,7 +53,12 @@ struct PipelineHarness: Sendable {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try await withSimulator { simulator in
-            let harness = try await PipelineHarness(folder: folder, simulator: simulator, window: window)
+            let harness = try await PipelineHarness(
+                folder: folder,
+                simulator: simulator,
+                window: window,
+                logger: logger
+            )
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await harness.fanOut.run() }
                 defer { group.cancelAll() }
@@ -61,8 +67,8 @@ struct PipelineHarness: Sendable {
         }
     }
 
-    private init(folder: String, simulator: Simulator, window: InFlightWindow) async throws {
-        self.logger = Logger(label: "harness") { _ in SwiftLogNoOpLogHandler() }
+    private init(folder: String, simulator: Simulator, window: InFlightWindow, logger: Logger) async throws {
+        self.logger = logger
         self.simulator = simulator
         var configuration = SQLiteStore.Configuration(path: folder + "/store.sqlite")
         configuration.window = window

@@ -8,14 +8,14 @@ import Testing
 
 /// What becomes of messages that wait for a permit (rule 10).
 @Suite(.timeLimit(.minutes(1))) struct QueueConsumerTests {
-    private static let queue = QueueName.work(.deliver(.apns), .normal)
+    static let queue = QueueName.work(.deliver(.apns), .normal)
 
     private let broker = InMemoryBroker()
     private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     /// The ids of those that were begun, or deferred, in that order.
     private let seen = NIOLockedValueBox<[String]>([])
 
-    private func publish(_ ids: [String]) async throws {
+    func publish(_ ids: [String]) async throws {
         try await self.broker.declare(.pushline)
         let messages = ids.map { id in
             OutgoingMessage(
@@ -27,7 +27,8 @@ import Testing
         #expect(await self.broker.publish(messages, deadline: .seconds(1)).allSatisfy(\.isPublished))
     }
 
-    private func consumer(
+    func consumer(
+        logger: Logger? = nil,
         _ handle: @escaping @Sendable (Delivery, any Subscription) async throws -> Void
     ) -> QueueConsumer {
         QueueConsumer(
@@ -36,7 +37,7 @@ import Testing
             priority: .normal,
             prefetch: 10,
             limiter: FairLimiter(permits: 1),
-            logger: self.logger,
+            logger: logger ?? self.logger,
             suspects: Suspects(store: ScriptedOutbox(), queue: Self.queue, logger: self.logger),
             count: { _, _ in .work(isRepeated: false) },
             handle: { delivery, subscription, _ in try await handle(delivery, subscription) },

@@ -287,16 +287,17 @@ import Testing
         try FileManager.default.createDirectory(at: folder.appending(path: "Config"), withIntermediateDirectories: true)
         let file = folder.appending(path: "Config/pushline.yaml")
         try Data("store:\n  path: /elsewhere\n".utf8).write(to: file)
-        func notes(_ arguments: [String], in folder: String) throws -> [String] {
+        func notes(_ arguments: [String], of files: [String]) throws -> [String] {
             let notes = HostCommandsTests.Lines()
             try Console.$noteCapture.withValue({ notes.add($0) }) {
-                _ = try HostOptions.parse(arguments).configuration(in: folder)
+                _ = try HostOptions.parse(arguments).configuration(of: files)
             }
             return notes.all
         }
-        #expect(try notes([], in: folder.path + "/").first?.contains(" \(file.path);") == true)
-        #expect(try notes(["--config", file.path], in: "").isEmpty)
-        #expect(try notes([], in: folder.path + "/none/").isEmpty)
+        let missing = folder.path + "/none.yaml"
+        #expect(try notes([], of: [missing, file.path, "/"]).first?.contains(" \(file.path);") == true)
+        #expect(try notes(["--config", file.path], of: []).isEmpty)
+        #expect(try notes([], of: [missing]).isEmpty)
     }
 
     @Test(arguments: [[:], ["PUSHLINE_KEY": ""], ["PUSHLINE_KEY": "k", "PUSHLINE_URL": "localhost:8080"]])

@@ -34,7 +34,7 @@ import Testing
         let sequence = try await self.store.beginImport()
         let nobodys = ImportedRegistration(pns: .apns, handle: Handle(stored: "aa4"), user: nil, tags: [])
         _ = try await self.store.importRegistrations([nobodys], app: .default, sequence: sequence, lifetime: nil)
-        #expect(try await self.store.users(ofLive: [4, 3, 2, 1, 99]).map { $0?.name } == [nil, "ben", "ann", "ann"])
+        #expect(try await self.store.users(ofLive: [4, 3, 2, 1, 99]).map { $0?.name } == ["ann", "ann", "ben", nil])
         _ = try await self.store.register(
             .delete(ids[1]),
             of: RegisterJob(app: .default, sequence: try await self.scenario.sequence(app: .default))

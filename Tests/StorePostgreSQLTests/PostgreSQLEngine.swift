@@ -34,6 +34,8 @@ final class PostgreSQLEngine: SQLEngine, @unchecked Sendable {
         }
     }
 
+    func countFinished(_ state: Job.State) {}
+
     private func read(_ statements: [SQLStatement]) throws -> [[SQLRow]] {
         try self.inTransaction("REPEATABLE READ READ ONLY") {
             try statements.map { try self.connection.answer($0).rows }
@@ -61,20 +63,8 @@ final class PostgreSQLEngine: SQLEngine, @unchecked Sendable {
 
 extension PostgreSQLEngine: AccountStore, AdministrationStore, AppStore, HubRuleStore, PauseStore, SessionStore {}
 
-/// There are no jobs, so that no dead letter stands for work: it is kept, listed and discarded.
+/// No dead letter of the contract's suites stands for work.
 extension PostgreSQLEngine: DeadLetterStore {
-    func deadLetter(_ message: IncomingDeadLetter) async throws {
-        let declared: SQLStatement = "SELECT 1 AS found FROM app WHERE name = \(message.app?.name) AND spec IS NOT NULL"
-        let app = try await self.rows(declared).isEmpty ? nil : message.app
-        let kept = DeadLetterTable.insertion(of: message, body: message.keptBody, app: app, at: self.clock.wall)
-        let count = try await self.perform(SQLTransaction(SQLDecision(writing: [kept]) { $0[0].count }))
-        guard count > 0, let id = try await self.rows("SELECT max(id) AS id FROM dead").first?["id"] as Int64? else {
-            return
-        }
-        let rest = DeadLetterTable.completion(of: id, closing: ClosedByDeadLetter())
-        try await self.perform(SQLTransaction(SQLDecision(writing: rest) { _ in }))
-    }
-
     func replay(deadLetter number: Int64, app: AppID) async throws -> Replay? {
         guard let letter = try await self.deadLetter(number, app: app) else { return nil }
         guard let reason = letter.blockedReason else { throw StoreError(.corrupt, "there is work without a job") }

@@ -15,9 +15,10 @@ import Testing
 ) struct PostgreSQLContract {}
 
 /// The stores of the contract's suites about administration.
-private final class PostgreSQLFixture: AdministrationFixture {
+final class PostgreSQLFixture: AdministrationFixture {
     let administration: any AppAdministration
     let deadLetters: any DeadLetterStore
+    let engine: PostgreSQLEngine
     let time = TestTime()
     private let clock: StoreClock
     /// Each test has tables of its own.
@@ -29,7 +30,7 @@ private final class PostgreSQLFixture: AdministrationFixture {
         try connection.run("CREATE SCHEMA \(self.schema)")
         for table in Self.tables { try connection.run(table) }
         let engine = try PostgreSQLEngine(connection, clock: self.clock)
-        (self.administration, self.deadLetters) = (engine, engine)
+        (self.engine, self.administration, self.deadLetters) = (engine, engine, engine)
     }
 
     func anotherAdministration() throws -> any AppAdministration {
@@ -94,17 +95,50 @@ private final class PostgreSQLFixture: AdministrationFixture {
             attempt bigint, work text, UNIQUE (queue, type, message, digest), UNIQUE (app, number))
         """,
         "CREATE TABLE dead_number(app text PRIMARY KEY, last bigint NOT NULL)",
-        // Of these a dead letter that stands for no work has no row.
+        """
+        CREATE TABLE message(
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, app bigint NOT NULL REFERENCES app, queue bigint NOT NULL,
+            priority bigint NOT NULL, state bigint NOT NULL, due bigint NOT NULL, blocked_on bigint NOT NULL DEFAULT 0,
+            epoch bigint NOT NULL DEFAULT 0, claims bigint NOT NULL DEFAULT 0, redeliveries bigint NOT NULL DEFAULT 0,
+            open bigint NOT NULL, size bigint NOT NULL, first bigint NOT NULL, last bigint NOT NULL, reason text, cause text)
+        """,
         """
         CREATE TABLE job(
-            app bigint NOT NULL, sequence bigint PRIMARY KEY, id bytea NOT NULL, state bigint, expires bigint, ends bigint,
-            cleared bigint, emptied bigint)
+            sequence bigint PRIMARY KEY, id bytea NOT NULL UNIQUE, app bigint NOT NULL REFERENCES app, "user" text, user_shown text,
+            key text, kind bigint NOT NULL, priority bigint NOT NULL, platforms bigint NOT NULL, state bigint NOT NULL,
+            work text NOT NULL, message bigint, fanned_out bigint NOT NULL DEFAULT 0, stopped bigint, expires bigint NOT NULL,
+            ends bigint, waiter text, result text, reason text, accepted bigint NOT NULL, starts_at bigint, started bigint,
+            finished bigint, cleared bigint NOT NULL DEFAULT 0, emptied bigint NOT NULL DEFAULT 0, inline_pns bigint,
+            inline_to bigint, inline_size bigint, label text)
         """,
         """
         CREATE TABLE batch(
-            job bigint, pns bigint, page bigint, attempt bigint, from_id bigint, to_id bigint, size bigint, template bigint,
-            retries bytea, open bigint)
+            job bigint, pns bigint, page bigint, attempt bigint, from_id bigint, to_id bigint, size bigint, open bigint,
+            message bigint, due bigint, retries bytea, retry_reason text, retry_cause text, template bigint,
+            PRIMARY KEY (job, pns, page, attempt))
         """,
-        "CREATE TABLE outcome(job bigint, pns bigint, page bigint, attempt bigint, failed bigint, retries bigint)",
+        """
+        CREATE TABLE outcome(
+            job bigint, pns bigint, page bigint, attempt bigint, accepted bigint, failed bigint, expired bigint, cancelled bigint,
+            retries bigint, PRIMARY KEY (job, pns, page, attempt))
+        """,
+        "CREATE TABLE backlog(unfinished bigint NOT NULL, scheduled bigint NOT NULL)",
+        "INSERT INTO backlog VALUES (0, 0)",
+        "CREATE TABLE delivery_count(job bigint, pns bigint, class bigint, count bigint, PRIMARY KEY (job, pns, class))",
+        """
+        CREATE TABLE platform_count(
+            job bigint, platform text, class bigint, count bigint, PRIMARY KEY (job, platform, class))
+        """,
+        """
+        CREATE TABLE delivery(
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, job bigint, pns bigint, "row" bigint, class bigint, status bigint,
+            reason text, at bigint, reference text)
+        """,
+        "CREATE TABLE recipient(job bigint, pns bigint, number bigint, reference text, PRIMARY KEY (job, pns, number))",
+        """
+        CREATE TABLE hub_call(
+            job bigint, pns bigint, number bigint, state text, until bigint, PRIMARY KEY (job, pns, number))
+        """,
+        "CREATE TABLE template(number bigint PRIMARY KEY, content text NOT NULL)",
     ]
 }

@@ -120,11 +120,13 @@ import Testing
     }
 
     private static func terms(_ expression: TagExpression, _ database: Database) throws -> AudienceTerms {
-        AudienceTerms(
+        let app = try database.number(of: .default) ?? 0
+        let finder = try TagFinder(database, app: app)
+        return AudienceTerms(
             expression: expression,
             compiled: CompiledExpression(expression),
-            app: try database.number(of: .default) ?? 0,
-            tags: try database.stored(expression.tags, app: .default)
+            app: app,
+            tags: try expression.tags.map(finder.find)
         )
     }
 

@@ -3,6 +3,7 @@ import PushModel
 import SeededRandom
 import Store
 import StoreContract
+import StoreKit
 import StoreSQL
 import Testing
 

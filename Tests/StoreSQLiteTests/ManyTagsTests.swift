@@ -5,9 +5,9 @@ import SeededRandom
 import Store
 import StoreContract
 import StoreKit
-import StoreSQL
 import Testing
 
+@testable import StoreSQL
 @testable import StoreSQLite
 
 /// Audiences of many users and tags, against the same told from the registrations one after the other.
@@ -176,12 +176,8 @@ import Testing
         var pieces = 0
         while found.count < 1000 {
             while !search.isDone {
-                let step = search
-                search = try await keep.store.read { database in
-                    var search = step
-                    try search.go(on: database, maximumCost: 100)
-                    return search
-                }
+                let (rows, tags) = try await keep.store.rows(for: search)
+                search.add(rows, of: tags)
             }
             try #require(!search.rows.isEmpty && search.rows.count <= 7)
             found += search.rows

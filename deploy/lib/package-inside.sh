@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What deploy/package --check does inside the fresh Debian, as root, under its systemd: installs the older package, sends through it,
-# updates it under load, purges it. /check has the packages; results go to the standard output.
+# updates it under load, gives it a step that contracts, purges it. /check has the packages; results go to the standard output.
 set -euo pipefail
 
 # shellcheck source=deploy/lib/common.sh
@@ -13,7 +13,10 @@ WORK=/run/check
 
 as_pushline() { (cd / && runuser -u pushline -- "$@"); }
 
-install_packages() { DEBIAN_FRONTEND=noninteractive apt-get -q install -y "$@" </dev/null >>"$WORK/apt.log" 2>&1; }
+# As an update by a machine: a configuration that was changed stays.
+install_packages() {
+    DEBIAN_FRONTEND=noninteractive apt-get -q install -y -o Dpkg::Options::=--force-confold "$@" </dev/null >>"$WORK/apt.log" 2>&1
+}
 
 # Succeeds once a command does; fails after 60 seconds.
 #   wait_for WHAT COMMAND...
@@ -117,6 +120,35 @@ update() {
     say "Updated to $(dpkg-query -W -f='${Version}' pushline) under load: $sent sends, none refused, each job completed."
 }
 
+# The next update needs a step of the store that expands, and one that contracts. No version has any yet: the command line tool is replaced
+# by that of a debug build, which is given them, and all else, scripts, store and running programs, is as it is installed.
+contract() {
+    local before stop migrate said
+    before=$(main_pids)
+    dpkg-divert --quiet --local --rename --add /usr/bin/pushline
+    cp /check/pushline-with-a-step /usr/bin/pushline
+    export PUSHLINE_TRIAL_STEPS=expand,contract
+    : >"$WORK/apt.log"
+    install_packages --reinstall /check/newer/*.deb || die "that update failed: $(tail -n 12 "$WORK/apt.log")"
+    [ "$(main_pids)" = "$before" ] || die "units were restarted before a step that contracts: $before, then $(main_pids)"
+    # apt gives dpkg a terminal, which ends lines with two characters.
+    stop=$(tr -d '\r' <"$WORK/apt.log" | sed -n 's/^  \(systemctl stop .*\)/\1/p')
+    migrate=$(tr -d '\r' <"$WORK/apt.log" | sed -n 's/^  \(runuser .* store migrate .*\)/\1/p')
+    [ -n "$migrate" ] || die "that update does not say how to go on: $(tail -n 12 "$WORK/apt.log")"
+    grep -q "version 2 now" "$WORK/apt.log" || die "the step that expands was not taken: $(tail -n 12 "$WORK/apt.log")"
+    if said=$(cd / && $migrate 2>&1); then die "the step was taken while programs run: $said"; fi
+    grep -q "stop the programs of the older Pushline" <<<"$said" || die "it was not said why the step is refused: $said"
+    wait_for "a job is completed beside it" job_is_completed "$(curl -fsS -H "Authorization: Bearer $PUSHLINE_KEY" \
+        -H 'Content-Type: application/json' -d '{"to": {"user": "alice"}, "body": "Still here"}' "$URL/api/sends" | jq -r .id)"
+    $stop
+    said=$(cd / && $migrate 2>&1) || die "the step was not taken though the programs were stopped: $said"
+    unset PUSHLINE_TRIAL_STEPS
+    rm /usr/bin/pushline
+    dpkg-divert --quiet --local --rename --remove /usr/bin/pushline
+    say "Steps of the store: the update took one that expands, and stopped before one that contracts; that was refused while programs ran, and" \
+        "taken by the commands that were given."
+}
+
 job_is_completed() {
     curl -fsS -H "Authorization: Bearer $PUSHLINE_KEY" "$URL/api/jobs/$1" |
         jq -e '.state == "completed" and .totals.targets == 1 and .totals.accepted == 1'
@@ -140,5 +172,6 @@ start
 send
 back_up
 update
+contract
 purge
 say "Everything holds."

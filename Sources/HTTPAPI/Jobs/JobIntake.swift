@@ -1,5 +1,6 @@
 import HTTPTypes
 import PushModel
+import PushlineLogging
 import ServiceLifecycle
 import Store
 
@@ -67,18 +68,18 @@ final class JobIntake: Sendable {
     /// - Parameter jobs: At most ``OutboxMessage/maximumMembers``.
     /// - Returns: The result for each job.
     /// - Throws: `StoreError` when nothing was accepted.
-    func accept(_ jobs: [NewJob]) async throws -> [JobAcceptance] { try await self.acceptor.accept(jobs) }
+    func accept(_ jobs: [NewJob]) async throws -> [JobAcceptance] {
+        let answers = try await self.acceptor.accept(jobs)
+        for answer in answers { if let id = answer.id { LogContext.add(job: id) } }
+        return answers
+    }
 
     /// Accepts jobs of one app together; see `JobTaker`.
     func take(_ jobs: [NewJob]) async throws -> [JobID?] {
         guard !jobs.isEmpty else { return [] }
         let ids = try await self.accept(jobs).map { answer throws(Problem) -> JobID? in
-            switch answer {
-            case .accepted(let job): job.id
-            case .repeated(let id): id
-            case .keyReused: throw Self.keyReused
-            case .backlogFull: nil
-            }
+            if case .keyReused = answer { throw Self.keyReused }
+            return answer.id
         }
         guard ids.contains(where: { $0 != nil }) else { throw Self.backlogFull }
         return ids
@@ -86,6 +87,7 @@ final class JobIntake: Sendable {
 
     private func accept(_ job: NewJob, _ wait: JobWait) async throws -> JobAnswer {
         let answer = try await job.isToFew ? self.groups.accept(job) : self.acceptor.accept([job])[0]
+        if let id = answer.id { LogContext.add(job: id) }
         switch answer {
         case .accepted(let accepted): return JobAnswer(accepted, wait)
         case .repeated(let id):
@@ -147,5 +149,16 @@ extension NewJob {
         if let count = send.audience.listed { return count <= 10 }
         guard let tags = send.audience.alternatives, tags.count == 1 else { return false }
         return tags[0].owned == .user
+    }
+}
+
+extension JobAcceptance {
+    /// The job, or that of the request which this one repeats.
+    fileprivate var id: JobID? {
+        switch self {
+        case .accepted(let job): job.id
+        case .repeated(let id): id
+        case .keyReused, .backlogFull: nil
+        }
     }
 }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import PushlineLogging
 import Store
 
 /// Jobs and their outcomes.
@@ -110,6 +111,7 @@ struct JobRoutes: Sendable {
 
     static func id(_ request: APIRequest) throws -> JobID {
         guard let id = request.parameters["id"].flatMap(JobID.init) else { throw Self.missing }
+        LogContext.add(job: id)
         return id
     }
 

@@ -166,6 +166,7 @@ extension HTTPField.Name {
     static let prefer = HTTPField.Name.known("Prefer")
     static let preferenceApplied = HTTPField.Name.known("Preference-Applied")
     static let requestID = HTTPField.Name.known("Request-Id")
+    static let proxyRequestID = HTTPField.Name.known("X-Request-Id")
     static let resourcePolicy = HTTPField.Name.known("Cross-Origin-Resource-Policy")
     static let contentTypeOptions = HTTPField.Name.known("X-Content-Type-Options")
 

@@ -5,7 +5,9 @@ import Metrics
 import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
+import PushlineLogging
 import PushlineMetrics
+import Settings
 import Store
 
 /// Answers requests: finds the route, lets the caller in, reads the body within its limits, and words every refusal.
@@ -19,7 +21,8 @@ package struct APIResponder: HTTPResponder {
     private let failures: FailureReport
     private let metrics = RequestMetrics()
     private let inFlight = MetricDescription.httpRequestsInFlight.meter()
-    private let logger: Logger
+    private let access: AccessLog
+    private let proxies: TrustedProxies
 
     init(
         table: RouteTable,
@@ -34,13 +37,20 @@ package struct APIResponder: HTTPResponder {
         self.authenticator = authenticator
         self.limits = CallerLimits(configuration: configuration, body: body)
         self.failures = FailureReport(logger: logger)
-        self.logger = logger
+        self.access = AccessLog(logger: logger, isOn: configuration.accessLog)
+        self.proxies = configuration.settings.trustedProxies
     }
 
     /// Never throws: every failure is a problem response.
     package func respond(to request: Request, context: Context) async throws -> Response {
+        let trace = RequestTrace(id: self.proxies.requestID(of: request, connection: context.connection) ?? context.id)
+        return await LogContext.$current.withValue(LogContext(request: trace.id)) {
+            await self.respond(to: request, context: context, trace: trace)
+        }
+    }
+
+    private func respond(to request: Request, context: Context, trace: RequestTrace) async -> Response {
         let start = ContinuousClock.now
-        let trace = RequestTrace(id: context.id)
         self.inFlight.increment(by: 1)
         defer { self.inFlight.decrement(by: 1) }
         var response: Response
@@ -59,7 +69,7 @@ package struct APIResponder: HTTPResponder {
                     : try await self.answer(request, match: match, trace: trace, context: context)
             }
         } catch {
-            var problem = self.failures.problem(of: error, request: trace.id, route: trace.template)
+            var problem = self.failures.problem(of: error, route: trace.template)
             if problem.status == .unauthorized { Authenticator.spareDialog(request.headers, &problem) }
             response = problem.response()
         }
@@ -154,9 +164,7 @@ package struct APIResponder: HTTPResponder {
         return (app, spec)
     }
 
-    /// Adds the headers of every answer and logs it.
-    ///
-    /// The log never has the query, which may contain a device's handle.
+    /// Adds the headers of every answer and notes it.
     private func finish(
         _ response: inout Response,
         of request: Request,
@@ -172,16 +180,21 @@ package struct APIResponder: HTTPResponder {
             response = response.createHeadResponse()
             response.headers[.contentLength] = length
         }
-        let elapsed = ContinuousClock.now - start
-        self.metrics.record(method: request.method, template: trace.series, status: response.status, elapsed: elapsed)
-        // Skips building the log entry when the level is off.
-        guard self.logger.logLevel <= .debug else { return }
-        var metadata: Logger.Metadata = [
-            "request.id": "\(trace.id)", "http.method": "\(request.method)", "http.route": "\(trace.template)",
-            "http.status": "\(response.status.code)", "seconds": "\(elapsed.inSeconds)",
-        ]
-        if let caller = trace.caller { metadata["caller"] = "\(caller.app)/\(caller.logged)" }
-        self.logger.debug("Request", metadata: metadata)
+        self.metrics.record(
+            method: request.method,
+            template: trace.series,
+            status: response.status,
+            elapsed: ContinuousClock.now - start
+        )
+        let caller = trace.caller
+        self.access.note(
+            request,
+            route: trace.template,
+            app: caller?.app,
+            caller: caller?.logged,
+            start: start,
+            &response
+        )
     }
 }
 
@@ -229,7 +242,7 @@ final class RequestTrace: Sendable {
 
     /// The route's label in metrics: an unauthenticated client must not create a time series for each route and method.
     var series: String {
-        self.state.withLockedValue { $0.isOpen || $0.caller != nil ? $0.template : "unauthenticated" }
+        self.state.withLockedValue { $0.isOpen || $0.caller != nil ? $0.template : RequestMetrics.unauthenticated }
     }
 
     func found(_ match: RouteTable.Match) {
@@ -256,7 +269,15 @@ struct RequestMetrics: Sendable {
     /// Made once each: looking one up by its labels' text costs as much as a small answer.
     private let timers = NIOLockedValueBox<[Key: Timer]>([:])
 
+    /// The route of those who were not let in.
+    static let unauthenticated = "unauthenticated"
+
     private static let methods: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .delete, .patch, .options]
+
+    /// A method is the client's text: only those that exist may make a time series, or stand in the log.
+    static func name(of method: HTTPRequest.Method) -> String {
+        Self.methods.contains(method) ? method.rawValue : "_OTHER"
+    }
 
     func record(
         method: HTTPRequest.Method,
@@ -264,8 +285,7 @@ struct RequestMetrics: Sendable {
         status: HTTPResponse.Status,
         elapsed: Duration
     ) {
-        // A method is the client's text: only those that exist may make a time series.
-        let name = Self.methods.contains(method) ? method.rawValue : "_OTHER"
+        let name = Self.name(of: method)
         let key = Key(method: name, template: template, status: status.code)
         let timer = self.timers.withLockedValue { timers in
             if let known = timers[key] { return known }

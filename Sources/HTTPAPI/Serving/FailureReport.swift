@@ -14,17 +14,16 @@ struct FailureReport: Sendable {
 
     /// - Parameters:
     ///   - error: The error.
-    ///   - request: The id of the request.
-    ///   - route: Its template.
+    ///   - route: The template of the request's route.
     /// - Returns: The answer to the caller.
-    func problem(of error: any Error, request: String, route: String) -> Problem {
+    func problem(of error: any Error, route: String) -> Problem {
         switch error {
         case let problem as Problem:
             return problem
         case let invalid as InvalidValue:
             return Problem.invalid([invalid])
         case let partly as PartlyDone:
-            var problem = self.problem(of: partly.cause, request: request, route: route)
+            var problem = self.problem(of: partly.cause, route: route)
             problem.done = partly.done
             return problem
         case let fault as StoreError:
@@ -34,7 +33,7 @@ struct FailureReport: Sendable {
             self.logger.log(
                 level: problem.status.kind == .serverError && Self.mayWarn(self.warned) ? .warning : .debug,
                 "The store failed a request",
-                metadata: ["request.id": "\(request)", "error": "\(fault)"]
+                metadata: ["http.route": "\(route)", "error": "\(fault)"]
             )
             return problem
         case is CancellationError:
@@ -42,9 +41,7 @@ struct FailureReport: Sendable {
         default:
             self.logger.error(
                 "A request failed",
-                metadata: [
-                    "request.id": "\(request)", "http.route": "\(route)", "error.type": "\(type(of: error))",
-                ]
+                metadata: ["http.route": "\(route)", "error.type": "\(type(of: error))"]
             )
             return Problem(.internalServerError, "internal error; see the server's log")
         }

@@ -18,6 +18,7 @@ package struct WireHost: JobTaker {
     /// Searches of audiences under way: each keeps a connection for reading busy, as a count does.
     private let searches = FairPermits(AudienceCounts.maximumUnderWay)
     private let metrics = RequestMetrics()
+    private let access: AccessLog
 
     /// - Parameters:
     ///   - configuration: Limits and habits.
@@ -49,6 +50,7 @@ package struct WireHost: JobTaker {
             drainWait: configuration.drainWait
         )
         self.failures = FailureReport(logger: logger)
+        self.access = AccessLog(logger: logger, isOn: configuration.accessLog)
         self.services = [publisher, waiter]
     }
 
@@ -102,7 +104,7 @@ package struct WireHost: JobTaker {
     ///   - most: The most bytes that the body may have, inflated.
     ///   - work: The work, with the body.
     /// - Returns: What the work returns.
-    /// - Throws: What ``refusal(of:request:route:)`` has words for.
+    /// - Throws: What ``refusal(of:route:)`` has words for.
     package func work<Value: Sendable>(
         _ request: Request,
         context: APIContext,
@@ -127,7 +129,7 @@ package struct WireHost: JobTaker {
 
     /// Searches an audience, of which few are searched at once.
     ///
-    /// - Throws: What ``refusal(of:request:route:)`` has words for: 503 while others search.
+    /// - Throws: What ``refusal(of:route:)`` has words for: 503 while others search.
     package func search<Value>(for caller: Caller, _ work: () async throws -> Value) async throws -> Value {
         let caller = caller.identified
         guard self.searches.take(for: caller) else {
@@ -143,7 +145,7 @@ package struct WireHost: JobTaker {
     ///   - job: The job.
     ///   - wait: The longest wait; zero = none.
     /// - Returns: The job, or that of the request which this one repeats.
-    /// - Throws: What ``refusal(of:request:route:)`` has words for.
+    /// - Throws: What ``refusal(of:route:)`` has words for.
     package func take(_ job: NewJob, wait: Duration) async throws -> Job {
         try await self.intake.take(job, JobWait(for: .outcome, time: wait)).job
     }
@@ -172,9 +174,9 @@ package struct WireHost: JobTaker {
     package var directoryLifetime: Duration { self.configuration.directoryLifetime }
 
     /// The refusal for an error, of which the operator is told where it is the server's own.
-    package func refusal(of error: any Error, request: String, route: String) -> Refusal {
+    package func refusal(of error: any Error, route: String) -> Refusal {
         if let refusal = error as? Refusal { return refusal }
-        let problem = self.failures.problem(of: error, request: request, route: route)
+        let problem = self.failures.problem(of: error, route: route)
         let seconds = problem.headers.text(of: .retryAfter).flatMap { Int($0) }
         let details =
             problem.errors.count > 1 ? problem.errors.map(\.description).joined(separator: "; ") : problem.detail
@@ -188,13 +190,37 @@ package struct WireHost: JobTaker {
         self.failures.warn(words, app: app, caller: caller)
     }
 
-    /// Notes a request in `http.server.request.duration`.
+    /// Notes a request in `http.server.request.duration`, and in the log.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - template: The template of its route.
+    ///   - caller: Who was let in; nil = nobody, and the request has no time series of its own.
+    ///   - trackingID: The client's own id for it; nil = it gave none.
+    ///   - start: When it came.
+    ///   - response: The answer.
     package func record(
-        method: HTTPRequest.Method,
+        _ request: Request,
         template: String,
-        status: HTTPResponse.Status,
-        elapsed: Duration
+        caller: Caller?,
+        trackingID: String?,
+        start: ContinuousClock.Instant,
+        _ response: inout Response
     ) {
-        self.metrics.record(method: method, template: template, status: status, elapsed: elapsed)
+        self.metrics.record(
+            method: request.method,
+            template: caller == nil ? RequestMetrics.unauthenticated : template,
+            status: response.status,
+            elapsed: ContinuousClock.now - start
+        )
+        self.access.note(
+            request,
+            route: template,
+            app: caller?.app,
+            caller: caller?.name,
+            trackingID: trackingID,
+            start: start,
+            &response
+        )
     }
 }

@@ -4,9 +4,9 @@ import HTTPTypes
 package import Hub
 import HubWire
 package import Hummingbird
-package import Logging
 import NIOCore
 import PushModel
+import PushlineLogging
 package import Store
 
 /// Answers requests on the wire of a hub.
@@ -19,14 +19,12 @@ package struct HubResponder: HTTPResponder {
     private let installations: HubInstallations
     private let sends: HubSends
     private let telemetry: HubTelemetry
-    private let logger: Logger
 
     /// - Parameters:
     ///   - host: Limits and jobs.
     ///   - hub: The hub that is served.
     ///   - store: The store of apps, rules, jobs and registrations.
-    ///   - logger: Logs requests.
-    package init(host: WireHost, hub: any ServedHub, store: any ResultStore, logger: Logger) {
+    package init(host: WireHost, hub: any ServedHub, store: any ResultStore) {
         self.host = host
         self.gate = HubGate(store: store, lifetime: host.directoryLifetime)
         let changes = RegistrationChanges(host: host, store: store)
@@ -39,15 +37,21 @@ package struct HubResponder: HTTPResponder {
             tests: HubTestSends(host: host, hub: hub, store: store)
         )
         self.telemetry = HubTelemetry(hub: hub)
-        self.logger = logger
     }
 
     /// Never throws: every failure is an answer.
     package func respond(to request: Request, context: Context) async throws -> Response {
+        await LogContext.$current.withValue(LogContext(request: context.id)) {
+            await self.respond(to: request, context)
+        }
+    }
+
+    private func respond(to request: Request, _ context: Context) async -> Response {
         let start = ContinuousClock.now
-        let trackingID = Self.trackingID(of: request) ?? context.id
+        let clientsID = Self.trackingID(of: request)
+        let trackingID = clientsID ?? context.id
         var template = "unknown"
-        var series = "unauthenticated"
+        var caller: WireHost.Caller?
         var response: Response
         do {
             try Expectation.check(request.headers)
@@ -58,7 +62,7 @@ package struct HubResponder: HTTPResponder {
             let pass = try await self.host.arrive {
                 try await self.gate.pass(target, authorization: request.headers[.authorization])
             }
-            series = template
+            caller = WireHost.Caller(app: pass.app, name: HubRequest.caller(pass.rule))
             response = try await self.answer(
                 request,
                 operation,
@@ -66,7 +70,7 @@ package struct HubResponder: HTTPResponder {
                 context
             )
         } catch {
-            let refusal = self.host.refusal(of: error, request: context.id, route: template)
+            let refusal = self.host.refusal(of: error, route: template)
             response = Self.response(refusal, trackingID: trackingID)
         }
         response.headers[.trackingID] = trackingID
@@ -75,9 +79,14 @@ package struct HubResponder: HTTPResponder {
         // Every client of the wire insists on TLS.
         response.headers[.strictTransportSecurity] = "max-age=31536000"
         if response.status == .noContent { response.headers[.contentLength] = nil }
-        let elapsed = ContinuousClock.now - start
-        self.host.record(method: request.method, template: series, status: response.status, elapsed: elapsed)
-        self.log(request, template, response.status, elapsed, id: context.id)
+        self.host.record(
+            request,
+            template: template,
+            caller: caller,
+            trackingID: clientsID,
+            start: start,
+            &response
+        )
         return response
     }
 
@@ -161,24 +170,6 @@ package struct HubResponder: HTTPResponder {
         response.headers[.retryAfter] = refusal.retryAfter.map(String.init)
         response.headers[.acceptEncoding] = refusal.acceptEncoding
         return response
-    }
-
-    /// Never with the path, which may hold a handle or a user's name.
-    private func log(
-        _ request: Request,
-        _ template: String,
-        _ status: HTTPResponse.Status,
-        _ elapsed: Duration,
-        id: String
-    ) {
-        guard self.logger.logLevel <= .debug else { return }
-        self.logger.debug(
-            "Request",
-            metadata: [
-                "request.id": "\(id)", "http.method": "\(request.method)", "http.route": "\(template)",
-                "http.status": "\(status.code)", "seconds": "\(elapsed.inSeconds)",
-            ]
-        )
     }
 }
 

@@ -1,3 +1,4 @@
+import Logging
 import Metrics
 import NIOConcurrencyHelpers
 import PushModel
@@ -74,5 +75,18 @@ struct DeliveryMetrics: Sendable {
             known[key] = value
             return value
         }
+    }
+}
+
+extension [BatchOutcome] {
+    /// How many devices have which outcome, for the log.
+    var metadata: Logger.Metadata {
+        [
+            "devices.accepted": "\(self.reduce(0) { $0 + $1.accepted })",
+            "devices.failed": "\(self.reduce(0) { $0 + $1.failures.count })",
+            "devices.expired": "\(self.reduce(0) { $0 + $1.expired })",
+            "devices.cancelled": "\(self.reduce(0) { $0 + $1.cancelled })",
+            "devices.retried": "\(self.reduce(0) { $0 + $1.retries.count })",
+        ]
     }
 }

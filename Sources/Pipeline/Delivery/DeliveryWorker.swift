@@ -4,6 +4,7 @@ package import Logging
 import OutgoingHTTP
 import PushModel
 package import PushServices
+import PushlineLogging
 import ServiceLifecycle
 import Settings
 package import Store
@@ -197,7 +198,7 @@ package struct DeliveryWorker: Service {
             // One that is not deferred by this is gone, or deferred already.
             _ = try await self.store.defer(id, epoch: nil, self.deferral(of: delivery, pns) ?? slowness)
         } catch let error as StoreError {
-            self.logger.debug("Deferring a message failed", metadata: ["message.id": "\(id)", "error": "\(error)"])
+            self.logger.debug("Deferring a message failed", metadata: ["error": "\(error)"])
             return false
         }
         CrashPoint.outboxDeferred.reach()
@@ -228,9 +229,7 @@ extension DeliveryWorker {
         }
         // Two copies may have waited for a permit together: the later one joins.
         guard self.inProgress.begin(id, delivery, subscription) else { return }
-        var logger = self.logger
-        logger[metadataKey: "message.id"] = "\(id)"
-        let retry = StoreRetry(logger: logger)
+        let retry = StoreRetry(logger: self.logger)
         let verdict: Verdict
         do {
             verdict = try await self.work(on: id, delivery, retry)
@@ -261,6 +260,7 @@ extension DeliveryWorker {
             return try await self.verdict(onUnreadable: id, reason: error.description, retry)
         }
         CrashPoint.deliverTaken.reach()
+        LogContext.set(jobs: batches.map(\.key.job))
         do {
             let keys = batches.map(\.key)
             let located = try await retry.run { try await self.store.status(of: keys, in: id) }
@@ -275,6 +275,7 @@ extension DeliveryWorker {
             }
             CrashPoint.deliverSent.reach()
             try await self.record(outcomes, of: batches[0], retry)
+            self.logger.debug("The devices of a message have their outcomes", metadata: outcomes.metadata)
             // Each may have been the last of its job.
             let awaited = begun.compactMap { index in
                 located[index].waiter.map { (job: keys[index].job, waiter: $0) }
@@ -349,7 +350,7 @@ extension DeliveryWorker {
                 } catch let error as StoreError {
                     retry.logger.error(
                         "Deferring a message failed; it waits for the end of its lease",
-                        metadata: ["error": "\(error)"]
+                        metadata: ["message.id": "\(message.message)", "error": "\(error)"]
                     )
                 }
             }

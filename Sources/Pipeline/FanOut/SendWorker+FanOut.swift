@@ -3,6 +3,7 @@ import FaultInjection
 import Hub
 import Logging
 import PushModel
+import PushlineLogging
 import ServiceLifecycle
 import Store
 
@@ -27,6 +28,14 @@ extension SendWorker {
         case deferred(FanOutClaim, Deferral)
         /// The claim is void: somebody has taken the message over, or its send was stopped.
         case lost
+
+        var label: String {
+            switch self {
+            case .nothing: "done"
+            case .deferred: "deferred"
+            case .lost: "lost"
+            }
+        }
     }
 
     /// Takes a claimed message further slice by slice, so that none holds a permit for long.
@@ -41,6 +50,7 @@ extension SendWorker {
             case .end(let end): return end
             case .goOn(let next, let waiting, let hasCommitted):
                 claim = next
+                if next.work != nil { LogContext.set(jobs: next.jobs) }
                 if hasCommitted { stay.end() }
                 if let waiting {
                     guard let pause = stay.prolong(waiting.pause) else { return .deferred(claim, waiting) }

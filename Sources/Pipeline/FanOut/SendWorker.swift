@@ -3,6 +3,7 @@ import FaultInjection
 package import Hub
 package import Logging
 import PushModel
+import PushlineLogging
 import ServiceLifecycle
 package import Store
 
@@ -112,15 +113,14 @@ package struct SendWorker: Service {
         }
         // A copy of a message that this process is at joins the work: after long waits there may be very many.
         guard self.inProgress.begin(id) else { return await subscription.acknowledge([delivery]) }
-        var logger = self.logger
-        logger[metadataKey: "message.id"] = "\(id)"
-        let retry = StoreRetry(logger: logger, limit: .seconds(30))
+        let retry = StoreRetry(logger: self.logger, limit: .seconds(30))
         let message = Incoming(id: id, delivery: delivery, isRepeated: isRepeated, retry: retry)
         let end: FanOutEnd
         do { end = try await self.work(on: message, subscription) } catch {
             self.inProgress.end(id)
             throw error
         }
+        self.logger.debug("A message was fanned out as far as it goes here", metadata: ["outcome": "\(end.label)"])
         // Ended before the deferral, so that a copy published at once by the sweeper does not join this work.
         let hadCopy = self.inProgress.end(id)
         let isLost =
@@ -218,13 +218,17 @@ package struct SendWorker: Service {
                 return nil
             }
             // Whoever was at it before may have died of it: from then on claims are counted.
-            if peeked.isFirst { return peeked }
+            if peeked.isFirst {
+                LogContext.set(jobs: peeked.jobs)
+                return peeked
+            }
         }
         guard var claim = try await retry.run({ try await self.store.claim(id, peeking: false) }) else { return nil }
         if claim.work == nil {
             let read = claim
             claim.work = try await retry.run { try await self.store.work(of: read) }
         }
+        LogContext.set(jobs: claim.jobs)
         return claim
     }
 
@@ -264,6 +268,15 @@ extension FanOutClaim {
         case .campaign(let campaign): campaign.job.id
         case .group(let sends, _): self.position == 0 && sends.count == 1 ? sends[0].id : nil
         case nil: nil
+        }
+    }
+
+    /// Its sends, as far as they are read.
+    var jobs: [JobID] {
+        switch self.work {
+        case .campaign(let campaign): [campaign.job.id]
+        case .group(let sends, _): sends.map(\.id)
+        case nil: []
         }
     }
 

@@ -2,6 +2,7 @@ package import Hub
 package import Logging
 import NIOConcurrencyHelpers
 import PushModel
+import PushlineLogging
 import ServiceLifecycle
 package import Store
 
@@ -82,7 +83,13 @@ package struct HubCallers: Sendable {
             do {
                 let calls = try await self.store.takeHubCalls(limit: self.configuration.questions)
                 await withDiscardingTaskGroup { group in
-                    for call in calls { group.addTask { await self.ask(call, breakers) } }
+                    for call in calls {
+                        group.addTask {
+                            await LogContext.$current.withValue(LogContext(jobs: [call.key.job])) {
+                                await self.ask(call, breakers)
+                            }
+                        }
+                    }
                 }
                 if calls.count == self.configuration.questions { continue }
             } catch {

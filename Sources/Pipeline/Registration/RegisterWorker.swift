@@ -5,6 +5,7 @@ package import Logging
 import Metrics
 import PushModel
 package import PushServices
+import PushlineLogging
 import PushlineMetrics
 import ServiceLifecycle
 package import Store
@@ -98,14 +99,13 @@ package struct RegisterWorker: Service {
         guard let id = MessageID(delivery.properties.messageID) else {
             return try await DeadLetterPublisher(broker: self.broker).publishUnnamed(delivery, from: queue)
         }
-        var logger = self.logger
-        logger[metadataKey: "message.id"] = "\(id)"
-        let retry = StoreRetry(logger: logger, limit: .seconds(30))
+        let retry = StoreRetry(logger: self.logger, limit: .seconds(30))
         if let app = delivery.app, self.pauses.reason(.register, app: app) != nil {
             return try await self.deferMessage(id, Deferral(), retry)
         }
         CrashPoint.registerTaken.reach()
         for (index, job) in try await retry.run({ try await self.store.registerJobs(of: id) }).enumerated() {
+            LogContext.set(jobs: [job.id])
             // The others are another worker's: each may wait for a hub.
             if index > 0, Task.isShuttingDownGracefully { return try await self.deferMessage(id, Deferral(), retry) }
             do {
@@ -115,7 +115,10 @@ package struct RegisterWorker: Service {
             } catch let error as HubIsResting {
                 return try await self.deferMessage(id, Self.deferral(error.pause, error.reason), retry)
             } catch let error as HubError {
-                logger.warning("The hub failed; the message waits and is tried again", metadata: ["error": "\(error)"])
+                self.logger.warning(
+                    "The hub failed; the message waits and is tried again",
+                    metadata: ["error": "\(error)"]
+                )
                 // It waits as long again as it has waited: a change that alone fails must not be the one that tries the hub each time.
                 let age = min(max(.zero, job.begins.duration(to: .now)), Self.longestOwnPause)
                 let deferral = Self.deferral(max(age, error.retryAfter ?? .zero), WaitReason(error.message))
@@ -171,6 +174,7 @@ package struct RegisterWorker: Service {
             try await self.store.finishRegister(job.id, result: result)
         }
         CrashPoint.registerFinished.reach()
+        self.logger.debug("A register job is done", metadata: ["outcome": "\(result.label)"])
         await EventSender(broker: self.broker).notify(waiter, of: job.id)
         MetricDescription.registerJobs.counter([.outcome: result.label]).increment()
         return true

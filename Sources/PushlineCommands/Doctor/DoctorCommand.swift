@@ -136,7 +136,7 @@ struct DoctorCommand: AsyncParsableCommand {
     /// The absolute path of the configuration file, so that its folder is visible.
     private static func place(of file: String?) -> String {
         guard let file else {
-            return "no file, for there is no \(PushlineConfiguration.defaultFile) here: defaults and environment"
+            return "no file, for there is no \(PushlineConfiguration.defaultFilesText): defaults and environment"
         }
         return "\(URL(filePath: file).standardizedFileURL.path(percentEncoded: false)) and environment"
     }

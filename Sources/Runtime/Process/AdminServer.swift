@@ -34,12 +34,12 @@ struct AdminServer: Service {
             onServing: { address in
                 logger.info(
                     "Health and metrics are served",
-                    metadata: ["http.address": "\(address?.text ?? "unknown")"]
+                    metadata: address.metadata
                 )
                 if let taken = address?.port, port != 0, taken != port {
                     logger.notice(
                         "The port for health and metrics is taken; another one is used",
-                        metadata: ["port": "\(port)", "instead": "\(taken)"]
+                        metadata: ["server.port": "\(port)", "instead": "\(taken)"]
                     )
                 }
                 onServing()
@@ -67,10 +67,10 @@ extension Logger {
     }
 }
 
-extension SocketAddress {
-    /// `address:port`.
-    var text: String {
-        guard let address = self.ipAddress, let port = self.port else { return self.description }
-        return address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
+extension SocketAddress? {
+    /// The fields of a line that says where a server listens.
+    var metadata: Logger.Metadata {
+        guard let address = self?.ipAddress, let port = self?.port else { return ["server.address": "unknown"] }
+        return ["server.address": "\(address)", "server.port": "\(port)"]
     }
 }

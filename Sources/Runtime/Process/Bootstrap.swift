@@ -2,6 +2,7 @@ import Installation
 import Logging
 import Metrics
 import NIOCore
+import PushlineLogging
 
 #if canImport(CMalloc)
 import CMalloc
@@ -26,7 +27,9 @@ enum Bootstrap {
         let log = configuration.log
         let isJournal = LineLogHandler.isJournal
         LoggingSystem.bootstrap { label in
-            LineLogHandler(label: label, format: log.format, level: log.level, hasPriority: isJournal)
+            var handler = LineLogHandler(label: label, format: log.format, level: log.level, hasPriority: isJournal)
+            handler.metadataProvider = LogContext.provider
+            return handler
         }
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)

@@ -37,7 +37,7 @@ struct HubProcess {
             refusal: HubResponder.malformed
         )
         let hub = EmbeddedHub(store: self.parts.store, intake: host, jobLifetime: host.jobLifetime)
-        let responder = HubResponder(host: host, hub: hub, store: self.parts.store, logger: logger)
+        let responder = HubResponder(host: host, hub: hub, store: self.parts.store)
         return host.services + (try server.services(responder))
     }
 }

@@ -8,7 +8,7 @@ package struct ProcessOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The configuration file; PUSHLINE_… environment variables override it.",
-            discussion: "Without it: \(PushlineConfiguration.defaultFile), where that exists.",
+            discussion: "Without it: \(PushlineConfiguration.defaultFilesText), where that exists.",
             valueName: "file"
         )
     )

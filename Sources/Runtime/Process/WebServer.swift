@@ -40,7 +40,7 @@ struct WebServer {
                 Plain HTTP is served to other machines, and passwords and keys travel unencrypted: configure certificate_file \
                 and key_file, or put a proxy with TLS before it
                 """,
-                metadata: ["\(self.section).host": "\(self.host)"]
+                metadata: ["setting": "\(self.section).host", "server.address": "\(self.host)"]
             )
         }
         let respond = HTTPListener<HTTP1Channel>.answer(with: responder, logger: self.logger.quiet)
@@ -76,7 +76,7 @@ struct WebServer {
             onServing: { address in
                 logger.info(
                     message,
-                    metadata: ["http.scheme": "\(scheme)", "http.address": "\(address?.text ?? "unknown")"]
+                    metadata: address.metadata.merging(["url.scheme": "\(scheme)"]) { $1 }
                 )
                 onServing()
             }
@@ -91,7 +91,7 @@ struct WebServer {
         if connections < settings.connections {
             self.logger.warning(
                 "The limit of open files is too low for api.connections: raise the hard limit (LimitNOFILE), or lower the setting",
-                metadata: ["api.connections": "\(settings.connections)", "instead": "\(connections)"]
+                metadata: ["connections": "\(settings.connections)", "instead": "\(connections)"]
             )
         }
         let time = self.requestTime
@@ -132,5 +132,6 @@ extension APIConfiguration {
         self.isLoopback = LoopbackName.isLoopback(host)
         self.releaseMemory = Bootstrap.releaseMemory
         self.version = pushlineVersion
+        self.accessLog = configuration.log.access
     }
 }

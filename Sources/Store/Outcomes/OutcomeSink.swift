@@ -22,7 +22,7 @@ package protocol OutcomeSink: Sendable {
     /// - Throws: ``StoreError``; then none is.
     func record(_ outcomes: [BatchOutcome]) async throws -> [Bool]
 
-    /// The users of these registrations, an element for each live one; nil = no user.
+    /// The users of these registrations, an element for each live one, in the order of their rows; nil = no user.
     ///
     /// Read when a push service calls their tokens dead: it shows how much that proves about others.
     func users(ofLive rows: [Int64]) async throws -> [UserName?]

@@ -98,3 +98,10 @@ package struct BacklogChange: Equatable {
         (state.isFinal || state == .scheduled ? 0 : 1, state == .scheduled ? 1 : 0)
     }
 }
+
+extension RegisterResult {
+    /// The final state of a job with this result, and its reason: one that is refused is abandoned.
+    package var end: (state: Job.State, reason: String?) {
+        if case .refused(let words) = self { (.abandoned, words) } else { (.completed, nil) }
+    }
+}

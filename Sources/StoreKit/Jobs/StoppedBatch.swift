@@ -14,6 +14,55 @@ extension Job.State {
     }
 }
 
+/// A job as far as it may be stopped.
+package struct StoppableJob: Sendable {
+    package let state: Job.State
+    /// When its time is over, and when it was stopped, by the store's clock; nil = it has not started, or was not stopped.
+    let ends: Int64?
+    let stopped: Int64?
+
+    package init(state: Job.State, ends: Int64?, stopped: Int64?) {
+        (self.state, self.ends, self.stopped) = (state, ends, stopped)
+    }
+}
+
+/// Why jobs are looked at that may be stopped.
+package enum StopReason: Sendable {
+    case cancel
+    /// Their time may be over; or they were stopped until then, and no worker has anything of them any more.
+    case sweep(overdue: Int64)
+    /// A message with batches of theirs was deferred: those were not begun.
+    case deferral(message: Int64)
+
+    /// - Returns: How a job is stopped; nil where it is left as it is.
+    package func stop(of job: StoppableJob, at now: Int64) -> JobStop? {
+        guard !job.state.isFinal else { return nil }
+        switch (self, job.state.stopCause) {
+        case (.cancel, nil): return JobStop(cause: .cancelled, isNew: true, message: nil)
+        case (.sweep, nil):
+            return (job.ends ?? .max) > now ? nil : JobStop(cause: .expired, isNew: true, message: nil)
+        case (.sweep(let overdue), let cause?):
+            return (job.stopped ?? .max) > overdue ? nil : JobStop(cause: cause, isNew: false, message: nil)
+        case (.deferral(let message), let cause?): return JobStop(cause: cause, isNew: false, message: message)
+        case (.cancel, _?), (.deferral, nil): return nil
+        }
+    }
+}
+
+/// How a job is stopped.
+package struct JobStop: Equatable, Sendable {
+    package let cause: StopCause
+    /// Whether it was not being stopped before: then only the batches end that are at no worker.
+    package let isNew: Bool
+    /// The only message whose batches end; nil = any.
+    let message: Int64?
+
+    /// Whether an open batch ends now, by its message.
+    package func closes(message: Int64, isPublished: Bool) -> Bool {
+        self.message.map { $0 == message } ?? !(self.isNew && isPublished)
+    }
+}
+
 extension BatchStatus {
     /// How an open batch of a job stands; an expired job is not sent, even before the sweeper has marked it.
     package init(ofOpen state: Job.State, ends: Int64, at now: Int64) {

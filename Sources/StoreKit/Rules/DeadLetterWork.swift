@@ -9,19 +9,6 @@ package enum DeadLetterEffect: Int, Sendable {
     case send = 3
 }
 
-/// What a dead letter closed.
-package struct ClosedByDeadLetter: Sendable {
-    package let effect: DeadLetterEffect
-    package let job: JobID?
-    package let batch: BatchKey?
-
-    package init(effect: DeadLetterEffect = .nothing, job: JobID? = nil, batch: BatchKey? = nil) {
-        self.effect = effect
-        self.job = job
-        self.batch = batch
-    }
-}
-
 extension IncomingDeadLetter {
     /// Distinguishes bodies under one message id: FNV-1a.
     package var digest: Int64 {

@@ -1,3 +1,4 @@
+package import PushModel
 import Store
 package import StoreKit
 
@@ -21,6 +22,9 @@ package protocol SQLEngine: Sendable {
     /// - Throws: ``ReadIsOld`` where nothing was written, because what was read has changed; what the transaction throws;
     ///   ``StoreError``.
     func attempt<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value
+
+    /// Counts a job that came to its end, for the metrics.
+    func countFinished(_ state: Job.State)
 }
 
 extension SQLEngine {
@@ -47,5 +51,12 @@ extension SQLEngine {
             do { return try await self.attempt(transaction) } catch is ReadIsOld { continue }
         }
         throw StoreError(.unavailable, "others change the same rows all the time")
+    }
+
+    /// Runs a transaction by which jobs may end, and counts those.
+    package func end<Value: Sendable>(_ transaction: SQLTransaction<Ended<Value>>) async throws -> Value {
+        let ended = try await self.perform(transaction)
+        for state in ended.states { self.countFinished(state) }
+        return ended.value
     }
 }

@@ -1,12 +1,16 @@
 extension SQLStatement {
-    /// The statement as PostgreSQL reads it: with numbered parameters, with what SQLite passes over, and with its own name for the elements
-    /// of an array.
+    /// The statement as PostgreSQL reads it: with what SQLite passes over, and without the indexes that SQLite is told.
+    ///
+    /// It has numbered parameters, and its own names for the elements of an array, for the place of a text in another, and for the number
+    /// of the row that was inserted last.
     package var postgreSQLText: String {
         let words = self.text.replacing("json_each(", with: "jsonb_array_elements_text(")
-            .replacing("/*!", with: "").replacing("*/", with: "")
+            .replacing("instr(", with: "strpos(").replacing("last_insert_rowid()", with: "lastval()")
+            .replacing(#/\sINDEXED BY \w+/#, with: "").replacing("/*!", with: "").replacing("*/", with: "")
         var (text, number) = ("", 0)
         for part in words.split(separator: "?", omittingEmptySubsequences: false) {
-            if number > 0 { text += "$\(number)" }
+            // One that is numbered has its number behind it.
+            if number > 0 { text += part.first?.isNumber == true ? "$" : "$\(number)" }
             text += part
             number += 1
         }

@@ -5,7 +5,8 @@ import PushModel
 /// What is interpolated is a parameter. States stand in the text, as `raw`, and are made from their enum: no engine uses a partial
 /// index for one that is a parameter. A column that is a key word somewhere, such as "user", stands in quotes.
 package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolation {
-    /// As SQLite reads it: a parameter is "?", and what only others read is in a comment that begins with an exclamation mark.
+    /// As SQLite reads it: a parameter is "?", or "?1" in a text whose parameters are numbered, and what only others read is in a comment
+    /// that begins with an exclamation mark.
     package let text: String
     /// Its parameters, in the order of their places.
     package let values: [SQLValue]
@@ -13,6 +14,9 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
     private(set) var expectedRows: Int?
 
     package init(stringLiteral text: String) { (self.text, self.values) = (text, []) }
+
+    /// A text that is made once; its parameters are numbered, "?1", or have the order of their places.
+    init(_ text: String, _ values: [any SQLConvertible]) { (self.text, self.values) = (text, values.map(\.sqlValue)) }
 
     package init(stringInterpolation: StringInterpolation) {
         (self.text, self.values) = (stringInterpolation.text, stringInterpolation.values)

@@ -15,52 +15,6 @@ package enum DeadLetterTable {
     /// Removes a dead letter.
     package static func removal(of id: Int64) -> SQLStatement { "DELETE FROM dead WHERE id = \(id)" }
 
-    /// Keeps a dead letter once, with the next number of its app's.
-    package static func insertion(
-        of message: IncomingDeadLetter,
-        body: [UInt8],
-        app: AppID?,
-        at time: Timestamp
-    ) -> SQLStatement {
-        """
-        INSERT INTO dead(queue, type, message, digest, app, number, reason, body, size, at) VALUES (
-            \(message.queue), \(message.type), \(message.messageID), \(message.digest), \(self.owner(app)),
-            coalesce((SELECT last FROM dead_number WHERE app = \(self.owner(app))), 0) + 1, \(message.reason), \(body),
-            \(message.body.count), \(time))
-        ON CONFLICT DO NOTHING
-        """
-    }
-
-    /// Counts a new dead letter's number as used, and writes what it closed.
-    package static func completion(of letter: Int64, closing closed: ClosedByDeadLetter) -> [SQLStatement] {
-        [
-            """
-            INSERT INTO dead_number(app, last) SELECT app, number FROM dead WHERE id = \(letter)
-            ON CONFLICT (app) DO UPDATE SET last = excluded.last
-            """,
-            """
-            UPDATE dead SET closed = \(closed.effect.rawValue), job = \(closed.job), pns = \(closed.batch?.pns.number),
-                page = \(closed.batch?.page), attempt = \(closed.batch?.attempt)
-            WHERE id = \(letter)
-            """,
-        ]
-    }
-
-    /// The open batch of a message.
-    package static func batch(of message: MessageID) -> SQLStatement {
-        """
-        SELECT job.sequence, job.id, batch.pns, batch.page, batch.attempt, batch.size, batch.retries
-        FROM batch JOIN job ON job.sequence = batch.job WHERE batch.message = \(message.number) AND batch.open = 1
-        """
-    }
-
-    /// Finds a batch, or an outcome.
-    package static func row(of batch: BatchKey, job: Int64) -> SQLStatement {
-        """
-        job = \(job) AND pns = \(batch.pns.number) AND page = \(batch.page) AND attempt = \(batch.attempt)
-        """
-    }
-
     /// Dead letters, newest first, each with its job and batch.
     fileprivate static func letters(_ condition: SQLStatement, app: AppID?, limit: Int) -> SQLStatement {
         """

@@ -3,9 +3,20 @@ package import Store
 import StoreKit
 
 extension JobStore where Self: SQLEngine {
+    package func jobs(_ selection: JobSelection) async throws -> Page<Job> {
+        switch selection {
+        case .list(let query): return try await self.list(query)
+        case .ids(let ids, let app):
+            let size: ReadSize = ids.count == 1 ? .short : .ordinary
+            let found = try await self.rows(ids.map { JobTable.row($0, app: app) }, size: size)
+            let rows = try found.compactMap(\.first).map { try JobRow($0) }
+            return Page(items: try await self.shown(rows, size: size), cursor: nil)
+        }
+    }
+
     /// A page of jobs, newest first.
-    package func list(_ query: JobQuery) async throws -> Page<Job> {
-        let (cursors, clock) = (self.cursors, self.clock)
+    private func list(_ query: JobQuery) async throws -> Page<Job> {
+        let cursors = self.cursors
         var before = try cursors.open(query.cursor, .jobs, of: query.app) ?? .max
         let limit = min(max(1, query.limit), 1000)
         var last: Int64?
@@ -31,16 +42,17 @@ extension JobStore where Self: SQLEngine {
             if found.count < count { break }
         }
         return Page(
-            items: try await self.shown(rows, clock: clock),
+            items: try await self.shown(rows),
             cursor: next.map { cursors.seal($0, .jobs, of: query.app) }
         )
     }
 
-    private func shown(_ rows: [JobRow], clock: StoreClock) async throws -> [Job] {
-        var found = try await self.rows(rows.flatMap { JobTable.details(of: $0) })[...]
+    /// Jobs for display; what is read beside a row may be newer than the row, and shows no less than it.
+    private func shown(_ rows: [JobRow], size: ReadSize = .ordinary) async throws -> [Job] {
+        var found = try await self.rows(rows.flatMap { JobTable.details(of: $0) }, size: size)[...]
         return try rows.map { row in
             defer { found = found.dropFirst(row.needs.count) }
-            return try JobTable.job(row, found, clock: clock)
+            return try JobTable.job(row, found, clock: self.clock)
         }
     }
 

@@ -18,16 +18,28 @@ package enum JobTable {
         self.rows("job.id = \(id) \(app.map { "AND app.name = \($0.name)" } ?? "" as SQLStatement)")
     }
 
+    /// Whether a job is a message's.
+    static func isMember(of message: Int64) -> SQLStatement {
+        """
+        job.sequence BETWEEN (SELECT first FROM message WHERE id = \(message))
+            AND (SELECT CASE WHEN last < first THEN first ELSE last END FROM message WHERE id = \(message))
+            AND job.message = \(message)
+        """
+    }
+
     /// The register jobs of a message that are to be worked on, in the order of their acceptance.
     static func registers(of message: MessageID, now: Int64) -> SQLStatement {
         self.rows(
             """
-            job.sequence BETWEEN (SELECT first FROM message WHERE id = \(message.number))
-                    AND (SELECT CASE WHEN last < first THEN first ELSE last END FROM message WHERE id = \(message.number))
-                AND job.message = \(message.number) AND job.kind = \(raw: "\(JobKind.register.number)") AND job.ends > \(now)
+            \(self.isMember(of: message.number)) AND job.kind = \(raw: "\(JobKind.register.number)") AND job.ends > \(now)
             ORDER BY job.sequence
             """
         )
+    }
+
+    /// A job whose only batch has no row, in a message.
+    static func isInline(in message: MessageID) -> SQLStatement {
+        "\(self.isMember(of: message.number)) AND job.inline_pns IS NOT NULL AND job.finished IS NULL"
     }
 
     // MARK: Times

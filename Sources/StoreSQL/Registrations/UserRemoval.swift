@@ -88,19 +88,23 @@ package struct UserRemoval: Sendable {
     ///   - slice: What was found before, of jobs and dead letters; the others are found in the transaction.
     ///   - table: The registrations of the app.
     /// - Returns: The transaction: whether that was all; nil = the removal has moved on already.
-    package func take(_ slice: Slice?, in table: RegistrationTable) -> SQLTransaction<Bool?> {
+    func take(_ slice: Slice?, in table: RegistrationTable) -> SQLTransaction<Ended<Bool?>> {
         let limit = self.position.step == .contents ? Self.largeRows : Self.rowsASlice
         var reads = [Self.state(of: self.job)]
         if let rows = self.rows { reads.append("\(rows) LIMIT \(limit)") }
+        if self.position.step == .jobs { reads += Self.reads(ofJobs: slice?.rows ?? []) }
         return SQLTransaction(reading: reads) { answers in
+            var endings = JobEndings(table.clock)
             guard case .open(let present) = try Self.state(answers[0].first, of: self.job, at: table.clock.now),
                 present.position == self.position
-            else { return .nothing(nil) }
+            else { return endings.decision(nil) }
             let rows = answers.dropFirst().first ?? []
             // What is removed is not found again.
             let end = slice.map(\.end) ?? (rows.count == limit ? self.position : self.position.next)
             let writes = try self.writes(rows, slice?.rows ?? [], table) + self.move(to: end)
-            return SQLDecision(writing: writes) { _ in end == nil }
+            for write in writes { endings.add(write) }
+            if self.position.step == .jobs { try self.remove(fromJobs: answers.dropFirst(), &endings) }
+            return endings.decision(end == nil)
         }
     }
 

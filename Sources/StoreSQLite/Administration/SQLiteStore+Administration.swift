@@ -2,7 +2,6 @@ import Store
 import StoreSQL
 
 /// Of these the statements are every driver's.
-extension SQLiteStore: AccountStore, AdministrationStore, AppStore, HubCallStore, HubRuleStore, PauseStore,
-    SessionStore,
-    SuspectStore
+extension SQLiteStore: AccountStore, AdministrationStore, AppStore, DeadLetterStore, HubCallStore, HubRuleStore,
+    PauseStore, SessionStore, SuspectStore
 {}

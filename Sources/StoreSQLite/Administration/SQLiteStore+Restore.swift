@@ -77,16 +77,13 @@ extension SQLiteStore {
         try Self.connection(copy).inDatabase { connection in
             var unfinished = UnfinishedSends()
             try Database(connection).writing { database in
-                let counts = Counts()
                 let context = WriteContext(
                     database: database,
                     clock: try StoreClock.anchor(source, in: database),
                     digest: try database.handleDigest(mask: .max),
-                    counts: counts
+                    counts: Counts()
                 )
                 unfinished = try context.settleUnfinished(isStopping: isStopping)
-                counts.add(context.added)
-                try counts.write(to: database)
             }
             return unfinished
         }
@@ -107,9 +104,10 @@ extension WriteContext {
             if try row["is_looking_up"] { unfinished.lookingUp += 1 }
             guard isStopping else { continue }
             let job: Int64 = try row["sequence"]
-            try self.stop(job, cause: .cancelled)
             // No worker has any of its batches: nobody else would record what became of them.
-            try self.closeOverdue(job)
+            for reason in [StopReason.cancel, .sweep(overdue: self.now)] {
+                _ = try self.end(JobStops.stop("\(numbers: [job])", reason, clock: self.clock))
+            }
             _ = try self.database.answer("UPDATE job SET reason = \(Self.stopReason) WHERE sequence = \(job)")
         }
         // What was at a broker is at none any more: it is not to wait for its lease, which is 45 min of a delivery message (rule 1).

@@ -1,149 +1,101 @@
 import PushModel
 package import Store
-import StoreKit
+package import StoreKit
+import StoreSQL
 
-extension SQLiteStore {
-    package func audience(_ query: AudienceQuery) async throws -> AudiencePage {
-        let end = AudiencePage(scannedThrough: max(query.after, query.through))
-        guard query.limit > 0, query.after < query.through else { return end }
-        guard let expression = try await self.expression(of: query) else { return try await self.recipients(query) }
-        if let rows = query.rows { return try await self.live(rows, in: expression, query) }
-        var page: AudiencePage
-        if let many = ManyTags(expression, query, store: self) {
-            page = try await many.page()
-        } else {
-            page = try await self.evaluate(expression, query) { database, terms, limits in
-                guard let terms else { return end }
-                if let tag = terms.onlyTag {
-                    return try SingleTagReader(database: database, query: query).page(of: tag)
-                }
-                var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
-                return try reader.page(after: query.after, through: query.through, limit: query.limit)
-            }
+extension SQLiteStore: AudienceEngine {
+    package func page(of terms: AudienceTerms, _ query: AudienceQuery) async throws -> AudiencePage {
+        let limits = self.configuration.audienceReadLimits
+        return try await self.read(size: .long) { database in
+            if let tag = terms.onlyTag { return try SingleTagReader(database: database, query: query).page(of: tag) }
+            var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
+            return try reader.page(after: query.after, through: query.through, limit: query.limit)
         }
-        if query.kind == .template { try await self.addTemplates(to: &page, of: query) }
-        return page
     }
 
-    package func count(_ query: AudienceQuery) async throws -> AudienceCount {
-        let end = AudienceCount(count: 0, scannedThrough: max(query.after, query.through))
-        guard query.after < query.through else { return end }
-        guard let expression = try await self.expression(of: query) else {
-            let page = try await self.recipients(query)
-            return AudienceCount(count: page.rows.count, scannedThrough: page.scannedThrough)
-        }
-        if let many = ManyTags(expression, query, store: self) { return try await many.count() }
-        return try await self.evaluate(expression, query) { database, terms, limits in
-            guard let terms else { return end }
+    package func count(of terms: AudienceTerms, _ query: AudienceQuery) async throws -> AudienceCount {
+        let limits = self.configuration.audienceReadLimits
+        return try await self.read(size: .long) { database in
             var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
             return try reader.count(after: query.after, through: query.through)
         }
     }
 
-    /// Those of some rows that are in an audience.
-    private func live(_ rows: [Int64], in expression: TagExpression, _ query: AudienceQuery) async throws
-        -> AudiencePage
-    {
-        if let many = ManyTags(expression, query, store: self) { return try await many.live(rows.sorted()) }
-        var rest = rows.sorted()[...]
-        var found = AudiencePage(scannedThrough: query.through)
-        while !rest.isEmpty {
-            try Task.checkCancellation()
-            let before = rest
-            let page: AudiencePage
-            (page, rest) = try await self.evaluate(expression, query) { database, terms, limits in
-                var rest = before
-                guard let terms else { return (AudiencePage(scannedThrough: 0), []) }
-                var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
-                return (try reader.handles(of: &rest), rest)
-            }
-            found.append(page)
-        }
-        found.scannedThrough = query.through
-        return found
-    }
-
-    /// The expression that selects an audience; nil where that is a list.
-    private func expression(of query: AudienceQuery) async throws -> TagExpression? {
-        switch query.subject {
-        case .expression(let expression): return expression
-        case .recipients: return nil
-        case .tags(let job):
-            if let known = query.memory?.recall(TagExpression.self) { return known }
-            let whole = try await self.wholeExpression(of: job)
-            query.memory?.keep(whole)
-            return whole
+    package func members(
+        of terms: AudienceTerms,
+        among rows: ArraySlice<Int64>,
+        _ query: AudienceQuery
+    ) async throws -> (page: AudiencePage, rest: ArraySlice<Int64>) {
+        let limits = self.configuration.audienceReadLimits
+        return try await self.read(size: .long) { database in
+            var rest = rows
+            var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
+            return (try reader.handles(of: &rest), rest)
         }
     }
 
-    /// Tags that are looked up in one read transaction.
-    private static let tagsARead = 1000
+    static let rowsOfTag = TagQuery(rows: "pns = ?3 AND row > ?4 AND row <= ?5 ORDER BY row LIMIT ?6")
 
-    /// Reads with an expression that is compiled and of which the tags' numbers are known; with nil for an app without registrations.
-    private func evaluate<Value: Sendable>(
-        _ expression: TagExpression,
-        _ query: AudienceQuery,
-        _ body: @escaping @Sendable (Database, AudienceTerms?, AudienceReadLimits) throws -> Value
-    ) async throws -> Value {
-        let known = query.memory?.recall(AudienceTerms.self)
-        // Outside of the transaction.
-        let compiled = known?.compiled ?? CompiledExpression(expression)
-        var tags = known?.tags ?? [StoredTag?](repeating: nil, count: expression.tags.count)
-        // Tag numbers never change, so many tags can be looked up in several transactions; a tag without one may get it.
-        var unknown = tags.indices.filter { tags[$0] == nil }[...]
-        while unknown.count > Self.tagsARead {
-            let some = unknown.prefix(Self.tagsARead)
-            unknown = unknown.dropFirst(some.count)
-            let found = try await self.read(size: .long) {
-                try $0.stored(some.lazy.map { expression.tags[$0] }, app: query.app)
+    /// A statement a tag: one for all of them would read each tag to its end, and not only its first rows.
+    package func rows(for search: RowSearch) async throws -> (rows: [Int64], tags: Int) {
+        let maximumCost = self.configuration.audienceReadLimits.maximumCost
+        return try await self.read(size: .long) { database in
+            let query = try PreparedTagQuery(Self.rowsOfTag, in: database)
+            defer { query.reset() }
+            let (slot, most) = (Int64(search.slot), Int64(search.most))
+            var (rows, tags) = ([Int64](), 0)
+            for tag in search.next where !search.isPiece(rows.count, of: tags, maximumCost: maximumCost) {
+                let statement = try query.start(tag, slot, search.after, search.end, most)
+                let row = statement.column("row")
+                while try statement.step() { rows.append(statement.integer(row)) }
+                tags += 1
             }
-            for (index, tag) in zip(some, found) { tags[index] = tag }
+            return (rows, tags)
         }
-        let (before, rest, limits) = (tags, unknown, self.configuration.audienceReadLimits)
-        let (value, terms) = try await self.read(size: .long) { database in
-            let found = try database.stored(rest.lazy.map { expression.tags[$0] }, app: query.app)
-            var tags = before
-            for (index, tag) in zip(rest, found) { tags[index] = tag }
-            let terms = try database.number(of: query.app).map { app in
-                AudienceTerms(expression: expression, compiled: compiled, app: app, tags: tags)
+    }
+
+    static let liveWithTags = """
+        SELECT row, app, user, tags, handle, credential, template FROM registration
+        WHERE row = ?1 AND pns = ?2 AND \(KeptRegistration.live)
+        """
+
+    package func live(
+        _ rows: ArraySlice<Int64>,
+        having tags: Set<StoredTag>,
+        _ query: AudienceQuery
+    ) async throws -> AudiencePage {
+        try await self.read(size: .long) { database in
+            let statement = try PreparedStatement(Self.liveWithTags, in: database)
+            defer { statement.reset() }
+            let (app, user, list) = (statement.column("app"), statement.column("user"), statement.column("tags"))
+            var devices = DeviceColumns(statement, in: database, of: query.kind)
+            var page = AudiencePage(scannedThrough: query.through)
+            for row in rows {
+                try statement.restart(row, Int64(query.slot))
+                guard try statement.step() else { continue }
+                let own = statement.text(user).map { StoredTag.user(ExactText($0), app: statement.integer(app)) }
+                let others = try TagList(stored: statement.text(list)).numbers.lazy.map { StoredTag.number($0) }
+                guard own.map(tags.contains) ?? false || others.contains(where: tags.contains) else { continue }
+                try devices.append(to: &page)
             }
-            return (try body(database, terms, limits), terms)
+            return page
         }
-        if let terms { query.memory?.keep(terms) }
-        return value
     }
 }
 
-/// An expression with the store's numbers of its tags.
-struct AudienceTerms: Sendable {
-    let expression: TagExpression
-    let compiled: CompiledExpression
-    let app: Int64
-    /// The tags of the expression; nil = no registration ever had it.
-    let tags: [StoredTag?]
-
-    /// The only tag of the audience, if it has just one.
-    var onlyTag: StoredTag? {
-        guard self.expression.alternatives != nil else { return nil }
-        let known = self.tags.compactMap { $0 }
-        return known.count == 1 ? known.first : nil
-    }
-}
-
-extension AudienceQuery {
-    /// The number of service and kind.
-    var slot: Int { RegistrationSlot.number(self.pns, self.kind) }
+extension Database {
+    static let audienceTags = "SELECT tags FROM audience WHERE job = ?"
 }
 
 /// Reads the audience of a single tag: one index range, each row with its handle.
 struct SingleTagReader {
     static let query = TagQuery(
         ofNumber: """
-            SELECT t.row, r.handle, r.credential FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
+            SELECT t.row, r.handle, r.credential, r.template FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
             WHERE t.tag = ?1 AND t.pns = ?3 AND t.row > ?4 AND t.row <= ?5 ORDER BY t.row LIMIT ?6
             """,
         ofUser: """
-            SELECT row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND \(KeptRegistration.live)
+            SELECT row, handle, credential, template FROM registration WHERE user = ?1 AND app = ?2 AND \(KeptRegistration.live)
             AND pns = ?3 AND row > ?4 AND row <= ?5 ORDER BY row LIMIT ?6
             """
     )
@@ -159,14 +111,14 @@ struct SingleTagReader {
         var page = AudiencePage(scannedThrough: query.through)
         page.rows.reserveCapacity(limit)
         page.handles.reserveCapacity(limit, bytes: limit * 64)
-        var devices = DeviceColumns(statement, in: self.database)
+        var devices = DeviceColumns(statement, in: self.database, of: query.kind)
         while try statement.step() { try devices.append(to: &page) }
         if page.rows.count == limit, let last = page.rows.last { page.scannedThrough = last }
         return page
     }
 }
 
-/// The columns `row`, `handle` and `credential` of a statement, which each reader of an audience has.
+/// The columns `row`, `handle` and `credential` of a statement, which each reader of an audience has, and `template`.
 ///
 /// The hot path: they are read from SQLite's own memory into the page's buffers, without an object a row.
 struct DeviceColumns {
@@ -174,12 +126,15 @@ struct DeviceColumns {
     private let row: Int32
     private let handle: Int32
     private let credential: Int32
+    /// Only of devices with templates.
+    private let template: Int32?
     private var names: CredentialNames
 
-    init(_ statement: PreparedStatement, in database: Database) {
+    init(_ statement: PreparedStatement, in database: Database, of kind: RegistrationKind = .native) {
         self.statement = statement
         (self.row, self.handle) = (statement.column("row"), statement.column("handle"))
         self.credential = statement.column("credential")
+        self.template = kind == .template ? statement.column("template") : nil
         self.names = CredentialNames(database)
     }
 
@@ -189,6 +144,7 @@ struct DeviceColumns {
     mutating func append(to page: inout AudiencePage) throws {
         try self.names.append(self.statement.integer(self.credential), at: page.rows.count, to: &page.credentials)
         page.rows.append(self.present)
+        if let template = self.template { page.templates.append(self.statement.integer(template)) }
         self.statement.append(self.handle, to: &page.handles)
     }
 

@@ -100,11 +100,3 @@ struct TagFinder {
         return try self.statement.step() ? .number(self.statement.integer(self.number)) : nil
     }
 }
-
-extension Database {
-    /// The store's numbers of tags; nil for a tag that no registration ever had.
-    func stored(_ tags: some Sequence<Tag>, app: AppID) throws -> [StoredTag?] {
-        let finder = try TagFinder(self, app: try self.number(of: app))
-        return try tags.map { try finder.find($0) }
-    }
-}

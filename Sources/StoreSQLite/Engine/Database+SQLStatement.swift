@@ -26,4 +26,11 @@ extension WriteContext {
         let read = try transaction.reads.map { try self.database.answer($0).rows }
         return try transaction.decide(read).run { try self.database.answer($0) }
     }
+
+    /// The same with a transaction by which jobs may end.
+    func end<Value: Sendable>(_ transaction: SQLTransaction<Ended<Value>>) throws -> Value {
+        let ended = try self.perform(transaction)
+        for state in ended.states { self.countFinished(state) }
+        return ended.value
+    }
 }

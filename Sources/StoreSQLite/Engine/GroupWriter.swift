@@ -10,6 +10,7 @@ import PushModel
 import PushlineMetrics
 import Store
 import StoreKit
+import StoreSQL
 
 /// Writes for all callers of this process.
 ///
@@ -107,6 +108,8 @@ final class GroupWriter: Sendable {
     private final class Slot<Value: Sendable>: Sendable {
         let value = NIOLockedValueBox<Value?>(nil)
     }
+
+    func countFinished(_ state: Job.State, _ count: Int) { self.finished[state]?.increment(by: count) }
 
     /// How many commits there were.
     var commits: Int { self.commitCount.withLockedValue { $0 } }
@@ -245,7 +248,7 @@ final class GroupWriter: Sendable {
             self.commitCount.withLockedValue { $0 += 1 }
             self.commitTime.recordSeconds((ContinuousClock.now - start).inSeconds)
             self.commitSize.record(results.count)
-            for (state, count) in counts.finished { self.finished[state]?.increment(by: count) }
+            for (state, count) in counts.finished { self.countFinished(state, count) }
         } catch let failed as FailedAlone {
             results = results.map { ($0.change, failed.fault) }
         } catch {
@@ -296,7 +299,7 @@ final class GroupWriter: Sendable {
             let longest = isAtOnce ? InlineExecution.longest : Self.maximumTime
             if change.size == .bulk || ContinuousClock.now - begun > longest { break }
         }
-        try counts.write(to: database)
+        for statement in counts.writes { _ = try database.answer(statement) }
         try self.noteTime(in: database)
     }
 

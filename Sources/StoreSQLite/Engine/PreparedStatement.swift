@@ -76,8 +76,8 @@ import StoreSQL
     /// Binds values to the parameters from the first on.
     func bind(_ values: (any SQLConvertible)?...) throws { try self.bind(values) }
 
-    func bind(_ values: Database.Values) throws {
-        for (index, value) in values.enumerated() { try self.bind(value?.sqlValue ?? .null, at: Int32(index + 1)) }
+    func bind(_ values: Database.Values, from first: Int32 = 1) throws {
+        for (index, value) in zip(first..., values) { try self.bind(value?.sqlValue ?? .null, at: index) }
     }
 
     /// Steps to the next row.
@@ -101,19 +101,6 @@ import StoreSQL
     func restart(_ values: Int64...) throws {
         self.reset()
         for (index, value) in values.enumerated() { try self.bind(value, at: Int32(index + 1)) }
-    }
-
-    /// Runs a statement that gives no rows.
-    ///
-    /// - Returns: Whether it was done; false where a constraint is against it, and nothing is changed.
-    /// - Throws: `DatabaseError`.
-    func runUnlessConflicting() throws -> Bool {
-        do {
-            try self.run()
-            return true
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-            return false
-        }
     }
 
     /// Runs a statement that gives no rows, with these numbers.

@@ -18,7 +18,7 @@ struct RowWalker: RowSource {
     static let live =
         "SELECT row FROM registration WHERE app = ?1 AND pns = ?2 AND \(KeptRegistration.live) AND row >= ?3 ORDER BY row"
     static let spanned = TagQuery(rows: "pns = ?3 AND row >= ?4 ORDER BY row LIMIT 1 OFFSET 15")
-    static let handles = "SELECT row, handle, credential FROM registration WHERE row >= ?1 ORDER BY row"
+    static let handles = "SELECT row, handle, credential, template FROM registration WHERE row >= ?1 ORDER BY row"
 
     /// Rows that are stepped over before SQLite is asked to seek.
     private static let maximumMisses = 16
@@ -29,17 +29,17 @@ struct RowWalker: RowSource {
     private let tags: [StoredTag?]
     private let app: Int64
     private let pns: Int64
+    private let kind: RegistrationKind
     /// Behind where each range was read last; the live ones come last.
     private var gaps: [Gap]
     /// Steps, and seeks with their weight.
     private(set) var cost = 0
 
-    init(database: Database, tags: [StoredTag?], app: Int64, slot: Int) {
+    init(database: Database, terms: AudienceTerms, query: AudienceQuery) {
         self.database = database
-        self.tags = tags
-        self.app = app
-        self.pns = Int64(slot)
-        self.gaps = tags.map { $0 == nil ? Gap(from: 0, next: .max) : Gap() } + [Gap()]
+        (self.tags, self.app) = (terms.tags, terms.app)
+        (self.pns, self.kind) = (Int64(query.slot), query.kind)
+        self.gaps = terms.tags.map { $0 == nil ? Gap(from: 0, next: .max) : Gap() } + [Gap()]
     }
 
     /// See ``RowSource/next(of:from:)``.
@@ -85,7 +85,7 @@ struct RowWalker: RowSource {
     /// See ``RowSource/handles(of:base:into:)``.
     mutating func handles(of rows: RowSet, base: Int64, into page: inout AudiencePage) throws {
         let statement = try PreparedStatement(Self.handles, in: self.database)
-        var devices = DeviceColumns(statement, in: self.database)
+        var devices = DeviceColumns(statement, in: self.database, of: self.kind)
         _ = try self.walk(statement, wanted: rows, from: 0, base: base, count: rows.capacity) { row in
             try statement.restart(row)
         } visit: { _ in
@@ -167,7 +167,7 @@ extension AudienceReader<RowWalker> {
         let last = try database.highestRegistration()
         self.init(
             terms.compiled,
-            source: RowWalker(database: database, tags: terms.tags, app: terms.app, slot: query.slot),
+            source: RowWalker(database: database, terms: terms, query: query),
             through: min(query.through, last),
             limits: limits
         )

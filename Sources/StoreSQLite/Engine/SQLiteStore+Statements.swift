@@ -1,3 +1,4 @@
+package import PushModel
 package import StoreKit
 package import StoreSQL
 
@@ -10,4 +11,6 @@ extension SQLiteStore: SQLEngine {
     package func attempt<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
         try await self.write { try $0.perform(transaction) }
     }
+
+    package func countFinished(_ state: Job.State) { self.writer.countFinished(state, 1) }
 }

@@ -1,6 +1,7 @@
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 /// The tables of version 1, which the steps of ``plan`` change.
 ///

@@ -2,6 +2,7 @@ import Foundation
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 /// The table of batches, and the form without a row that nearly all small sends have: their only batch stands in columns of the job.
 ///
@@ -42,7 +43,7 @@ enum BatchTable {
         """
 
     /// The open inline batches among some jobs: the condition of a statement on `job`.
-    static let isInline = "inline_pns IS NOT NULL AND finished IS NULL"
+    static let isInline = OpenBatch.isInline
 }
 
 /// An open row of the table `batch`.
@@ -55,86 +56,7 @@ struct OpenPage {
     let message: Int64
 }
 
-extension OpenPage {
-    static let columns = "batch.pns, batch.page, batch.attempt, batch.size, batch.message"
-
-    init(_ row: Row) {
-        self.init(
-            pns: row["pns"],
-            page: row["page"],
-            attempt: row["attempt"],
-            size: row["size"],
-            message: row["message"]
-        )
-    }
-}
-
-extension Database {
-    /// The open batch rows of a job.
-    ///
-    /// The caller materializes an inline batch before.
-    ///
-    /// - Parameters:
-    ///   - job: The job's number.
-    ///   - areAtNoWorker: Only batches whose messages are not in flight.
-    /// - Returns: The batches.
-    /// - Throws: SQLite's error.
-    func openBatches(of job: Int64, areAtNoWorker: Bool = false) throws -> [OpenPage] {
-        let condition = areAtNoWorker ? "AND message.state <> \(MessageState.published.rawValue)" : ""
-        return try self.all(
-            """
-            SELECT \(OpenPage.columns) FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
-            WHERE batch.job = ? AND batch.open = 1 \(condition)
-            """,
-            [job]
-        ) { OpenPage($0) }
-    }
-}
-
 extension WriteContext {
-    /// Writes the next attempt of a batch with a message of its own.
-    ///
-    /// - Parameters:
-    ///   - key: The page and the new attempt.
-    ///   - job: The job's number, app and priority.
-    ///   - rows: The page's range.
-    ///   - devices: The devices to retry, with waits from now on.
-    ///   - reason: The reason of the retry.
-    /// - Throws: SQLite's error.
-    func insertAttempt(
-        _ key: (pns: Int, page: Int, attempt: Int),
-        of job: (sequence: Int64, app: Int64, priority: Int),
-        rows: (from: Int64, to: Int64),
-        devices: [RetryDevice],
-        reason: WaitReason?
-    ) throws {
-        let due = self.now + RetryList.leastWait(devices).milliseconds
-        let message = try self.insert(
-            NewMessage(
-                queue: .deliver(try PushService(stored: key.pns)),
-                app: job.app,
-                priority: job.priority,
-                state: .ready,
-                due: due,
-                members: 1,
-                size: devices.count
-            )
-        )
-        try self.database.run(
-            """
-            INSERT INTO batch(
-                job, pns, page, attempt, from_id, to_id, size, open, message, due, retries, retry_reason, retry_cause,
-                template
-            ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, ?11, ?12,
-                (SELECT template FROM batch WHERE job = ?1 AND pns = ?2 AND page = ?3 AND attempt = ?4 - 1))
-            """,
-            [
-                job.sequence, key.pns, key.page, key.attempt, rows.from, rows.to, devices.count, message, due,
-                RetryList.encode(devices), reason?.storedText, reason?.cause?.rawValue,
-            ]
-        )
-    }
-
     func markClosed(_ batch: OpenPage, of job: Int64) throws {
         let statement = try PreparedStatement(
             "UPDATE batch SET open = 0, retries = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
@@ -144,45 +66,9 @@ extension WriteContext {
         self.leave(message: batch.message)
     }
 
-    // MARK: Inline batches
-
     /// Materializes the open inline batch of a job.
-    ///
-    /// - Returns: Whether it had one.
-    @discardableResult
-    func materializeBatch(of job: Int64) throws -> Bool {
-        try self.materialize(where: "sequence = ?1", [job]) > 0
-    }
-
-    /// Materializes the open inline batches of a message.
-    ///
-    /// - Parameters:
-    ///   - message: The dead letter's number.
-    ///   - jobs: The range of their jobs.
-    /// - Throws: SQLite's error.
-    func materializeBatches(of message: Int64, jobs: ClosedRange<Int64>) throws {
-        _ = try self.materialize(
-            where: "sequence BETWEEN ?1 AND ?2 AND message = ?3",
-            [jobs.lowerBound, jobs.upperBound, message]
-        )
-    }
-
-    private func materialize(where condition: String, _ values: Database.Values) throws -> Int {
-        let isInline = "\(condition) AND \(BatchTable.isInline)"
-        let count = try self.database.change(
-            """
-            INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message)
-            SELECT sequence, inline_pns, 0, 0, 0, inline_to, inline_size, 1, message FROM job WHERE \(isInline)
-            """,
-            values
-        )
-        guard count > 0 else { return 0 }
-        return try self.database.change(
-            """
-            UPDATE job SET inline_pns = NULL, inline_to = NULL, inline_size = NULL, message = NULL WHERE \(isInline)
-            """,
-            values
-        )
+    func materializeBatch(of job: Int64) throws {
+        for statement in OpenBatch.materialization(of: job) { _ = try self.database.answer(statement) }
     }
 }
 

@@ -15,11 +15,6 @@ enum PlatformCountTable {
             PRIMARY KEY (job, platform, class)
         ) STRICT, WITHOUT ROWID;
         """
-
-    static let add = """
-        INSERT INTO platform_count(job, platform, class, count) VALUES (?, ?, ?, ?)
-        ON CONFLICT (job, platform, class) DO UPDATE SET count = count + excluded.count
-        """
 }
 
 extension WriteContext {

@@ -1,26 +1,9 @@
 package import PushModel
-package import Store
+import Store
 import StoreKit
 import StoreSQL
 
 extension SQLiteStore: JobStore {
-    package func jobs(_ selection: JobSelection) async throws -> Page<Job> {
-        switch selection {
-        case .list(let query): try await self.list(query)
-        case .ids(let ids, let app): try await self.some(ids, app: app)
-        }
-    }
-
-    private func some(_ ids: [JobID], app: AppID?) async throws -> Page<Job> {
-        let clock = self.clock
-        return try await self.read(size: ids.count == 1 ? .short : .ordinary) { database in
-            Page(
-                items: try ids.compactMap { try database.jobRow($0, app: app)?.job(in: database, clock: clock) },
-                cursor: nil
-            )
-        }
-    }
-
     package func finishRegister(_ id: JobID, result: RegisterResult) async throws -> String? {
         let text = try StoredJSON.text(result)
         return try await self.write { try $0.finishRegister(id, result: result, text: text) }
@@ -40,11 +23,14 @@ extension SQLiteStore: JobStore {
                 let due = JobTable.jobsToStart(of: try app["app"], until: context.wall, limit: share)
                 for job in try context.database.answer(due).rows {
                     let sequence: Int64 = try job["sequence"]
-                    let message = try context.insertMessage(
-                        of: sequence,
-                        JobKind(number: job["kind"]),
-                        app: app["app"],
-                        priority: job["priority"]
+                    let message = try context.insert(
+                        NewMessage(
+                            of: sequence,
+                            JobKind(number: job["kind"]),
+                            app: app["app"],
+                            priority: job["priority"],
+                            now: context.now
+                        )
                     )
                     guard try start.make(sequence, message, context.now, cautious) else {
                         throw StoreError(.corrupt, "a scheduled job does not start")
@@ -54,61 +40,5 @@ extension SQLiteStore: JobStore {
             }
             return count
         }
-    }
-
-    func expireJobs(limit: Int) async throws -> Int {
-        let lease = 2 * WorkQueue.send.lease.milliseconds
-        let now = self.clock.now
-        // Looks before it writes: an idle store stays idle.
-        let looks = try await self.rows([
-            JobTable.jobsToExpire(at: now, limit: 1), JobTable.jobsToClose(stoppedBy: now - lease, limit: 1),
-        ])
-        guard looks.contains(where: { !$0.isEmpty }) else { return 0 }
-        return try await self.write { context in
-            let expired = try context.database.answer(JobTable.jobsToExpire(at: context.now, limit: limit)).rows
-            for job in expired { try context.stop(job["sequence"], cause: .expired) }
-            let overdue = try context.database.answer(
-                JobTable.jobsToClose(stoppedBy: context.now - lease, limit: limit - expired.count)
-            ).rows
-            for job in overdue { try context.closeOverdue(job["sequence"]) }
-            return expired.count + overdue.count
-        }
-    }
-
-    package func cancel(_ id: JobID, app: AppID) async throws -> Job? {
-        try await self.write { context in
-            guard let row = try context.database.jobRow(id, app: app) else { return }
-            if !row.state.isFinal, row.state.stopCause == nil {
-                try context.stop(row.plain.sequence, cause: .cancelled)
-            }
-        }
-        return try await self.job(id, app: app)
-    }
-}
-
-extension Database {
-    /// Whether a job's lifetime is over.
-    func isOver(_ job: Int64, at now: Int64) throws -> Bool {
-        try self.exists("SELECT 1 FROM job WHERE sequence = ? AND ends <= ?", [job, now])
-    }
-}
-
-extension WriteContext {
-    /// Writes a message for a single job, due at once.
-    ///
-    /// - Returns: Its number.
-    func insertMessage(of job: Int64, _ kind: JobKind, app: Int64, priority: Int) throws -> Int64 {
-        try self.insert(
-            NewMessage(
-                queue: kind == .register ? .register : .send,
-                app: app,
-                priority: priority,
-                // Only the sweeper publishes it.
-                state: .deferred,
-                due: self.now,
-                members: 1,
-                jobs: job...job
-            )
-        )
     }
 }

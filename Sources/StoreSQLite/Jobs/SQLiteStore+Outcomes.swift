@@ -1,33 +1,13 @@
-package import PushModel
+import PushModel
 package import Store
 import StoreKit
+import StoreSQL
 
 extension SQLiteStore: OutcomeSink {
-    package func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus] {
-        let now = self.clock.now
-        return try await self.read(size: .of(rows: batches.count)) {
-            try StatusReader(database: $0, message: message, now: now).status(of: batches)
-        }
-    }
-
     package func record(_ outcomes: [BatchOutcome]) async throws -> [Bool] {
         try await self.write { context in
             let inline = try InlineOutcomes(context: context)
             return try outcomes.map { try inline.record($0) || context.record($0) }
-        }
-    }
-
-    package func users(ofLive rows: [Int64]) async throws -> [UserName?] {
-        try await self.read(size: .of(rows: rows.count)) { database in
-            let users = try PreparedStatement(
-                "SELECT user FROM registration WHERE row = ? AND \(KeptRegistration.live)",
-                in: database
-            )
-            defer { users.reset() }
-            return try rows.reduce(into: []) { found, row in
-                try users.restart(row)
-                if try users.step() { found.append(try users.text(0).map { try UserName(stored: $0, shown: nil) }) }
-            }
         }
     }
 }
@@ -140,64 +120,25 @@ extension WriteContext {
     }
 
     func insertDeliveries(of outcome: BatchOutcome, job: Int64) throws {
-        let pns = outcome.key.pns.number
+        let (pns, at) = (outcome.key.pns.number, outcome.at)
         if !outcome.acceptedRows.isEmpty {
-            try self.insertDeliveries(outcome.acceptedRows, DeviceResult(.accepted), of: job, pns, at: outcome.at)
+            _ = try self.database.answer(DeliveryTable.accepted(outcome.acceptedRows, of: job, pns, at: at))
         }
-        try self.insert(outcome.failures, of: job, pns, at: outcome.at)
-    }
-
-    /// Lists devices that failed, neighbours that failed alike in one statement.
-    func insert(_ failures: [DeviceFailure], of job: Int64, _ pns: Int, at time: Timestamp) throws {
-        var rest = failures[...]
-        while let result = rest.first.map(DeviceResult.init) {
-            let alike = rest.prefix { DeviceResult($0) == result }
-            try self.insertDeliveries(alike.map(\.row), result, of: job, pns, at: time)
-            rest = rest.dropFirst(alike.count)
+        for statement in DeliveryTable.failures(outcome.failures, of: job, pns, at: at) {
+            _ = try self.database.answer(statement)
         }
-    }
-
-    private func insertDeliveries(
-        _ rows: [Int64],
-        _ result: DeviceResult,
-        of job: Int64,
-        _ pns: Int,
-        at time: Timestamp
-    ) throws {
-        try self.database.run(
-            """
-            INSERT INTO delivery(job, pns, row, class, status, reason, at, reference)
-            SELECT ?1, ?2, value, ?3, ?4, ?5, ?6, \(RecipientTable.reference("value")) FROM json_each(?7)
-            """,
-            [
-                job, pns, result.kind.number, result.status, result.reason, time.milliseconds,
-                "[\(rows.map(String.init).joined(separator: ","))]",
-            ]
-        )
     }
 
     private func insertNextAttempt(of outcome: BatchOutcome, target: OutcomeTarget) throws {
-        try self.insertAttempt(
+        let next = NextAttempt(
+            of: target.job,
             (target.batch.pns, target.batch.page, target.batch.attempt + 1),
-            of: (target.job, target.app, target.priority),
             rows: (target.from, target.to),
             devices: outcome.retries,
             reason: outcome.retryReason
         )
-    }
-}
-
-/// What devices have in common that are listed together.
-private struct DeviceResult: Equatable {
-    let kind: DeliveryCountClass
-    let status: Int
-    let reason: String
-
-    init(_ kind: DeliveryCountClass) { (self.kind, self.status, self.reason) = (kind, 0, "") }
-
-    init(_ failure: DeviceFailure) {
-        self.kind = .failed(failure.failure)
-        self.status = failure.status
-        self.reason = String(failure.reason.prefix(200))
+        for statement in try next.writes(app: target.app, priority: target.priority, now: self.now) {
+            _ = try self.database.answer(statement)
+        }
     }
 }

@@ -1,6 +1,7 @@
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 /// Retries of an app that has several credentials at a service, and a rate limit for one of them.
 ///
@@ -9,33 +10,26 @@ extension WriteContext {
     /// How many devices of a message that is to be taken have each credential but the default one, where that matters.
     func namedDevices(of due: DueMessage, at pns: PushService) throws -> [CredentialName: Int] {
         guard try self.database.rateLimits(app: due.app, pns: pns, now: self.now).areSeveral else { return [:] }
-        let batches = try self.database.all(
-            "SELECT job, retries FROM batch WHERE message = ? AND open = 1 AND retries IS NOT NULL",
-            [due.message.id.number]
-        ) { (job: $0["job"] as Int64, devices: try RetryList.decode($0["retries"])) }
-        var names = CredentialNames(self.database)
-        var credentials = DeviceCredentials()
-        var count = 0
+        let batches = try self.database.answer(
+            "SELECT job, retries FROM batch WHERE message = \(due.message.id.number) AND open = 1 AND retries IS NOT NULL"
+        ).rows
+        var counts: [CredentialName: Int] = [:]
         for batch in batches {
-            for device in batch.devices {
-                let number = try self.credential(of: device.row, job: batch.job, pns)
-                try names.append(number, at: count, to: &credentials)
-                count += 1
-            }
+            let devices = try RetryList.decode(batch["retries"]).map(\.row)
+            // A place in a list is no registration's row, and in a list only handles have a credential.
+            let found = try self.database.answer(
+                """
+                SELECT credential.name FROM (
+                    SELECT credential AS number FROM registration WHERE "row" IN (\(numbers: devices))
+                    UNION ALL SELECT credential FROM recipient
+                    WHERE job = \(try batch["job"] as Int64) AND pns = \(pns.number) AND number IN (\(numbers: devices))
+                ) AS device JOIN credential ON credential.number = device.number
+                """
+            ).rows
+            for row in found { counts[try CredentialName(stored: row["name"]), default: 0] += 1 }
         }
-        return credentials.counts(of: count)
+        return counts
     }
-
-    private func credential(of row: Int64, job: Int64, _ pns: PushService) throws -> Int64 {
-        let isListed = Recipient.place(of: row) != nil
-        let number: Int64? =
-            try isListed
-            ? self.database.value(Self.listed, [job, pns.number, row]) : self.database.value(Self.registered, [row])
-        return number ?? 0
-    }
-
-    private static let registered = "SELECT credential FROM registration WHERE row = ?"
-    private static let listed = "SELECT credential FROM recipient WHERE job = ? AND pns = ? AND number = ?"
 
     /// Makes a retry due later whose devices have a credential without credit now: those behind it may have another.
     ///

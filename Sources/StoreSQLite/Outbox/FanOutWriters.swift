@@ -1,6 +1,7 @@
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 /// Writes the sends of a group with their batches and delivery messages, within a transaction.
 struct GroupStepWriter {

@@ -143,7 +143,7 @@ extension WriteContext {
     }
 }
 
-/// Inserts jobs, many in one statement: it costs two thirds of one each, and no object for each of their values.
+/// Inserts jobs, many in one statement: it costs two thirds of one each.
 private struct JobInserter {
     /// A job as it is to be inserted.
     struct NewRow {
@@ -157,8 +157,14 @@ private struct JobInserter {
         var job: NewJob { self.listed.job }
     }
 
-    /// So many are inserted at a time, as many as are left: statements that stay prepared.
-    private static let statements = [16, 8, 4, 2, 1].map { (rows: $0, sql: Self.statement(rows: $0)) }
+    private static let jobs = RowInsert(
+        """
+        job(id, app, user, user_shown, key, kind, priority, platforms, state, work, message, expires, waiter, accepted, starts_at, ends,
+            label)
+        """,
+        most: 16
+    )
+    private static let keys = RowInsert("idempotency(app, caller, route, key, hash, job, created)", most: 16)
 
     let context: WriteContext
     let app: Int64
@@ -170,24 +176,39 @@ private struct JobInserter {
     ///   - first: The sequence of the first; the others follow it.
     /// - Throws: ``StoreError`` where they got others; SQLite's error.
     func insert(_ rows: [NewRow], from first: Int64) throws {
-        var rest = rows[...]
-        for step in Self.statements {
-            while rest.count >= step.rows {
-                try self.insert(rest.prefix(step.rows), by: PreparedStatement(step.sql, in: self.context.database))
-                rest = rest.dropFirst(step.rows)
-            }
+        let (database, now, wall) = (self.context.database, self.context.now, self.context.wall)
+        try Self.jobs.insert(rows, into: database) { statement, index, row in
+            let job = row.job
+            try statement.bind(
+                [
+                    job.id.bytes, self.app, job.user?.key.text, job.user?.shown, job.key, job.work.kind.number,
+                    job.priority.rank, job.work.platformBits, row.state.number, row.work.text, row.message,
+                    job.expires(accepted: wall), job.waiter, wall, job.startsAt,
+                    row.state == .scheduled ? nil : now + job.lifetime.milliseconds, job.label?.text,
+                ],
+                from: index
+            )
         }
-        guard self.context.database.lastInsertedRowID == first + Int64(rows.count - 1) else {
+        guard database.lastInsertedRowID == first + Int64(rows.count - 1) else {
             throw StoreError(.corrupt, "jobs have other sequences than those that were next")
+        }
+        let keys = zip(first..., rows).compactMap { job, row in row.job.idempotency.map { (job: job, key: $0) } }
+        try Self.keys.insert(keys, into: database) { statement, index, keyed in
+            let key = keyed.key
+            try statement.bind(
+                [self.app, key.caller, key.route, key.key, key.hash, keyed.job, wall],
+                from: index
+            )
         }
         for (sequence, row) in zip(first..., rows) {
             self.context.count(BacklogChange(from: nil, to: row.state))
             if let notification = row.job.notification {
                 try self.context.perform(RichTable.keep(notification, app: "\(self.app)", at: self.context.wall))
             }
-            if let tags = row.work.audience { try self.context.database.insertAudience(tags, of: sequence) }
+            if let tags = row.work.audience {
+                try database.run("INSERT INTO audience(job, tags) VALUES (?, ?)", [sequence, tags])
+            }
             try self.context.insert(row.listed.recipients, of: sequence, app: self.app)
-            if let key = row.job.idempotency { try self.insert(key, of: sequence) }
             if case .register(.removeUser(let user?, let withAccount)) = row.job.work {
                 let registrations = self.context.registrations(of: self.app)
                 _ = try self.context.perform(
@@ -195,41 +216,6 @@ private struct JobInserter {
                 )
             }
         }
-    }
-
-    private static func statement(rows: Int) -> String {
-        """
-        INSERT INTO job(id, app, user, user_shown, key, kind, priority, platforms, state, work, message, expires, waiter, accepted,
-            starts_at, ends, label)
-        VALUES \(Array(repeating: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", count: rows).joined(separator: ", "))
-        """
-    }
-
-    private func insert(_ rows: ArraySlice<NewRow>, by statement: PreparedStatement) throws {
-        let (now, wall) = (self.context.now, self.context.wall.milliseconds)
-        let values = rows.flatMap { row -> Database.Values in
-            let job = row.job
-            return [
-                job.id.bytes, self.app, job.user?.key.text, job.user?.shown, job.key, job.work.kind.number,
-                job.priority.rank, job.work.platformBits, row.state.number, row.work.text, row.message,
-                job.expires(accepted: self.context.wall).milliseconds, job.waiter, wall, job.startsAt?.milliseconds,
-                row.state == .scheduled ? nil : now + job.lifetime.milliseconds, job.label?.text,
-            ]
-        }
-        try statement.bind(values)
-        // Sixteen large ones are some megabytes.
-        defer { statement.clear() }
-        try statement.run()
-    }
-
-    private func insert(_ key: NewJob.Idempotency, of job: Int64) throws {
-        let statement = try PreparedStatement(
-            "INSERT INTO idempotency(app, caller, route, key, hash, job, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            in: self.context.database
-        )
-        let created = self.context.wall.milliseconds
-        try statement.bind(self.app, key.caller, key.route, key.key, key.hash, job, created)
-        try statement.run()
     }
 }
 

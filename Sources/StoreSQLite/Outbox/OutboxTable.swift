@@ -1,6 +1,7 @@
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
 /// The table `message`: one row for everything that is published.
 enum OutboxTable {
@@ -72,36 +73,12 @@ extension Database {
     }
 }
 
-/// A message that is to be written.
-struct NewMessage {
-    let queue: WorkQueue
-    let app: Int64
-    let priority: Int
-    let state: MessageState
-    let due: Int64
-    let members: Int
-    var size = 0
-    var jobs: ClosedRange<Int64> = 0...0
-    var redeliveries = 0
-}
-
 extension WriteContext {
     /// - Returns: The number of the new message.
     func insert(_ message: NewMessage) throws -> Int64 {
-        let insert = try PreparedStatement(
-            """
-            INSERT INTO message(app, queue, priority, state, due, open, size, first, last, redeliveries)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
-            in: self.database
-        )
-        try insert.run(
-            message.app,
-            [
-                message.queue.number, message.priority, message.state.rawValue, Int(message.due), message.members,
-                message.size, Int(message.jobs.lowerBound), Int(message.jobs.upperBound), message.redeliveries,
-            ]
-        )
+        let insert = try PreparedStatement(NewMessage.insertion, in: self.database)
+        try insert.bind(message.values)
+        try insert.run()
         return self.database.lastInsertedRowID
     }
 
@@ -109,60 +86,5 @@ extension WriteContext {
     func openMembers(of message: Int64) throws -> Int? {
         let open: Int? = try self.database.value("SELECT open FROM message WHERE id = ?", [message])
         return open.map { $0 - self.unwrittenLeaves(of: message) }.flatMap { $0 > 0 ? $0 : nil }
-    }
-
-    /// Gives every open member of a message its own message; they inherit the redeliveries.
-    func split(_ message: Int64) throws {
-        let row = try self.database.first(
-            "SELECT queue, app, priority, first, last, redeliveries FROM message WHERE id = ?",
-            [message]
-        ) {
-            (
-                queue: try WorkQueue(number: $0["queue"]), app: $0["app"] as Int64, priority: $0["priority"] as Int,
-                jobs: ($0["first"] as Int64)...max($0["first"] as Int64, $0["last"] as Int64),
-                redeliveries: $0["redeliveries"] as Int
-            )
-        }
-        guard let row else { return }
-        func insertOwn(size: Int, jobs: ClosedRange<Int64>) throws -> Int64 {
-            self.leave(message: message)
-            return try self.insert(
-                NewMessage(
-                    queue: row.queue,
-                    app: row.app,
-                    priority: row.priority,
-                    // Counted for the rate limit already, and due at once.
-                    state: .deferred,
-                    due: self.now,
-                    members: 1,
-                    size: size,
-                    jobs: jobs,
-                    redeliveries: row.redeliveries
-                )
-            )
-        }
-        guard case .deliver = row.queue else {
-            let jobs: [Int64] = try self.database.values(
-                "SELECT sequence FROM job WHERE sequence BETWEEN ? AND ? AND message = ?",
-                [row.jobs.lowerBound, row.jobs.upperBound, message]
-            )
-            for job in jobs {
-                let own = try insertOwn(size: 0, jobs: job...job)
-                try self.database.run("UPDATE job SET message = ? WHERE sequence = ?", [own, job])
-            }
-            return
-        }
-        try self.materializeBatches(of: message, jobs: row.jobs)
-        let batches = try self.database.all(
-            "SELECT batch.job, \(OpenPage.columns) FROM batch WHERE message = ? AND open = 1",
-            [message]
-        ) { (job: $0["job"] as Int64, batch: OpenPage($0)) }
-        for (job, batch) in batches {
-            let own = try insertOwn(size: batch.size, jobs: job...job)
-            try self.database.run(
-                "UPDATE batch SET message = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
-                [own, job, batch.pns, batch.page, batch.attempt]
-            )
-        }
     }
 }

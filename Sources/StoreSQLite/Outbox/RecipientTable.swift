@@ -1,5 +1,5 @@
 import PushModel
-import Store
+package import Store
 import StoreKit
 import StoreSQL
 
@@ -45,17 +45,7 @@ enum RecipientTable {
         WHERE t.job = ?1 AND \(Self.isThere) ORDER BY t.pns, t.number
         """
 
-    static let insert =
-        "INSERT INTO recipient(job, pns, number, handle, reference, credential) VALUES (?, ?, ?, ?, ?, ?)"
-
-    /// A live registration by its id; one for a template is not a device.
-    static let registration =
-        "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND \(KeptRegistration.live) AND \(RegistrationSlot.isNative)"
-
-    /// The sender's name of a device, for its row in `delivery`.
-    static func reference(_ number: String) -> String {
-        "(SELECT reference FROM recipient WHERE job = ?1 AND pns = ?2 AND number = \(number))"
-    }
+    static let insert = RowInsert("recipient(job, pns, number, handle, reference, credential)", most: 16)
 
     /// Where a list ends at a service.
     static let last = "SELECT coalesce(max(number), 0) FROM recipient WHERE job = ? AND pns = ?"
@@ -66,15 +56,9 @@ enum RecipientTable {
         """
 }
 
-/// A job with its list as it is stored.
-struct ListedJob: Sendable {
-    let job: NewJob
-    let recipients: [Recipient]
-}
-
 extension SQLiteStore {
     /// The devices of a job's list.
-    func recipients(_ query: AudienceQuery) async throws -> AudiencePage {
+    package func recipients(_ query: AudienceQuery) async throws -> AudiencePage {
         var page = AudiencePage(scannedThrough: query.through)
         guard case .recipients(let job) = query.subject else { return page }
         var (after, through, limit) = (query.after, query.through, query.limit)
@@ -99,74 +83,18 @@ extension SQLiteStore {
         if page.rows.count == limit, let last = page.rows.last { page.scannedThrough = last }
         return page
     }
-
-    /// Registrations that are looked up in one read transaction.
-    private static let idsARead = 1000
-
-    /// New jobs with their lists: the devices that are there, at the services that the send is for.
-    func listed(_ jobs: [NewJob]) async throws -> [ListedJob] {
-        var listed: [ListedJob] = []
-        listed.reserveCapacity(jobs.count)
-        for job in jobs {
-            switch job.recipients?.devices {
-            case nil: listed.append(ListedJob(job: job, recipients: []))
-            case .handles(let handles): listed.append(try Self.listed(job, handles))
-            case .registrations(let ids): listed.append(try Self.listed(job, try await self.find(ids, app: job.app)))
-            }
-        }
-        return listed
-    }
-
-    private static func listed(_ job: NewJob, _ devices: [Recipient]) throws -> ListedJob {
-        guard case .send(let send) = job.work, send.audience.expression == nil else {
-            throw StoreError(.corrupt, "a list of devices for another job than a send to them")
-        }
-        guard case .list(let list) = send.audience else { return ListedJob(job: job, recipients: devices) }
-        let recipients = send.platforms.isEmpty ? devices : devices.filter { send.platforms.contains($0.pns) }
-        let count = RecipientCount(
-            kind: list.kind,
-            given: list.given,
-            count: recipients.count,
-            isAtHub: list.isAtHub
-        )
-        return ListedJob(job: job.with(work: .send(send.with(audience: .list(count)))), recipients: recipients)
-    }
-
-    private func find(_ ids: [RegistrationID], app: AppID) async throws -> [Recipient] {
-        var recipients: [Recipient] = []
-        for start in stride(from: 0, to: ids.count, by: Self.idsARead) {
-            let some = ids[start..<min(start + Self.idsARead, ids.count)]
-            recipients += try await self.read { database in
-                guard let app = try database.number(of: app) else { return [] }
-                let statement = try PreparedStatement(RecipientTable.registration, in: database)
-                defer { statement.reset() }
-                let (row, pns) = (statement.column("row"), statement.column("pns"))
-                return try some.compactMap { id in
-                    statement.reset()
-                    try statement.bind(app, id.text)
-                    guard try statement.step() else { return nil }
-                    return Recipient(
-                        row: statement.integer(row),
-                        pns: try PushService(stored: Int(statement.integer(pns)))
-                    )
-                }
-            }
-        }
-        return recipients
-    }
 }
 
 extension WriteContext {
     /// Writes the list of a new job.
     func insert(_ recipients: [Recipient], of job: Int64, app: Int64) throws {
-        guard !recipients.isEmpty else { return }
-        let statement = try PreparedStatement(RecipientTable.insert, in: self.database)
-        defer { statement.clear() }
-        for recipient in recipients {
+        try RecipientTable.insert.insert(recipients, into: self.database) { statement, index, recipient in
             let credential = try self.database.ensureNumber(of: recipient.credential, recipient.pns, app: app)
             let (handle, reference) = (recipient.handle?.text, recipient.reference)
-            try statement.bind(job, recipient.pns.number, recipient.number, handle, reference, credential)
-            try statement.run()
+            try statement.bind(
+                [job, recipient.pns.number, recipient.number, handle, reference, credential],
+                from: index
+            )
         }
     }
 

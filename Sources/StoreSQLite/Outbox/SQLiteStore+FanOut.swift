@@ -3,11 +3,12 @@ import Logging
 package import PushModel
 package import Store
 import StoreKit
+import StoreSQL
 
 extension SQLiteStore: FanOutStore {
     package func claim(_ message: MessageID, peeking: Bool) async throws -> FanOutClaim? {
-        let (flow, clock) = (self.flowControl, self.clock)
-        if peeking { return try await self.read(size: .short) { try $0.peek(message, flow: flow, clock: clock) } }
+        let flow = self.flowControl
+        if peeking { return try await self.read(size: .short) { try $0.peek(message, flow: flow) } }
         let claim = try await self.write { context -> FanOutClaim? in
             let claims: Int? = try context.database.value(
                 """
@@ -30,8 +31,8 @@ extension SQLiteStore: FanOutStore {
     }
 
     package func work(of claim: FanOutClaim) async throws -> FanOutWork? {
-        let (flow, clock) = (self.flowControl, self.clock)
-        return try await self.read { try $0.work(of: claim, flow: flow, clock: clock) }
+        let flow = self.flowControl
+        return try await self.read { try $0.work(of: claim, flow: flow) }
     }
 
     package func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult {
@@ -57,7 +58,8 @@ extension SQLiteStore: FanOutStore {
                 return try await self.write { context in
                     guard try context.renew(claim), let only = try context.database.onlyJob(of: claim.message.id)
                     else { return .lost }
-                    return .written(FanOutWritten(isDone: true, waiter: try context.abandon(only, reason: reason)))
+                    let end = JobEndings.abandon(only, reason: reason, clock: context.clock)
+                    return .written(FanOutWritten(isDone: true, waiter: try context.end(end)))
                 }
             }
         } catch is NoCredit {
@@ -68,9 +70,11 @@ extension SQLiteStore: FanOutStore {
     }
 
     package func batches(of message: MessageID) async throws -> [DueBatch] {
-        let clock = self.clock
-        let logger = self.logger
-        return try await self.read { try $0.batches(of: message.number, clock: clock, logger: logger) }
+        try await self.dueBatches(of: message) { error, job in
+            var metadata: Logger.Metadata = ["message.id": "\(message)", "error": "\(error)"]
+            metadata["job.id"] = job.map { "\($0)" }
+            self.logger.warning("A batch cannot be read", metadata: metadata)
+        }
     }
 }
 
@@ -98,19 +102,19 @@ extension WriteContext {
 }
 
 extension Database {
-    fileprivate func peek(_ message: MessageID, flow: FlowControl, clock: StoreClock) throws -> FanOutClaim? {
+    fileprivate func peek(_ message: MessageID, flow: FlowControl) throws -> FanOutClaim? {
         let claims: Int? = try self.value(
             "SELECT claims FROM message WHERE id = ? AND queue = ?",
             [message.number, WorkQueue.send.number]
         )
         guard let claims, let row = try self.outboxMessage(message.number) else { return nil }
         var claim = FanOutClaim(message: row, claims: claims, isClaimed: false)
-        claim.work = try self.work(of: claim, flow: flow, clock: clock)
+        claim.work = try self.work(of: claim, flow: flow)
         return claim.work == nil ? nil : claim
     }
 
     /// The next work of the latest claim.
-    fileprivate func work(of claim: FanOutClaim, flow: FlowControl, clock: StoreClock) throws -> FanOutWork? {
+    fileprivate func work(of claim: FanOutClaim, flow: FlowControl) throws -> FanOutWork? {
         let row = try self.first(
             "SELECT first, last, open, app FROM message WHERE id = ? AND epoch = ?",
             [claim.message.id.number, claim.message.epoch]
@@ -122,7 +126,7 @@ extension Database {
         }
         let (sends, credit) = try reader.sends(from: max(row.first, claim.position + 1), through: row.last)
         guard let first = sends.first else { return nil }
-        if row.open == 1, try self.isCampaign(first) { return try self.campaign(first.sequence, clock: clock) }
+        if row.open == 1, try self.isCampaign(first) { return try self.campaign(first.sequence) }
         return .group(sends, credit: credit)
     }
 
@@ -132,19 +136,12 @@ extension Database {
         return try self.exists("SELECT 1 FROM cursor WHERE job = ?", [send.sequence])
     }
 
-    private func campaign(_ sequence: Int64, clock: StoreClock) throws -> FanOutWork? {
+    private func campaign(_ sequence: Int64) throws -> FanOutWork? {
         guard let row = try self.jobRow(sequence: sequence), case .send(let request) = row.work else { return nil }
         var cursors = try self.cursors(of: sequence)
         // The first commit writes them: until then nothing depends on them.
         if cursors.isEmpty { cursors = try self.newCursors(for: request, job: sequence) }
-        return .campaign(
-            Campaign(
-                job: try row.job(in: self, clock: clock),
-                request: request,
-                waiter: row.waiter,
-                cursors: cursors
-            )
-        )
+        return .campaign(Campaign(job: row.plain, request: request, waiter: row.waiter, cursors: cursors))
     }
 
     private func cursors(of job: Int64) throws -> [AudienceCursor] {
@@ -185,83 +182,5 @@ extension Database {
             [range.lowerBound, range.upperBound, message.number]
         )
         return jobs.count == 1 ? jobs.first : nil
-    }
-
-    /// The open batches of a delivery message, in every form.
-    fileprivate func batches(of message: Int64, clock: StoreClock, logger: Logger) throws -> [DueBatch] {
-        guard let range = try self.jobRange(of: message) else { return [] }
-        let rows = try self.all(
-            """
-            SELECT job, pns, page, attempt, from_id, to_id, due, retries, template FROM batch WHERE message = ?1 AND open = 1
-            UNION ALL SELECT sequence, inline_pns, 0, 0, 0, inline_to, NULL, NULL, NULL FROM job
-                WHERE sequence BETWEEN ?2 AND ?3 AND message = ?1 AND \(BatchTable.isInline)
-            ORDER BY 1, 2, 3, 4
-            """,
-            [message, range.lowerBound, range.upperBound],
-            read: DuePageRow.init
-        )
-        let templates = try self.templates(Set(rows.compactMap(\.template)))
-        var jobs: [Int64: (job: Job, request: SendRequest)] = [:]
-        var batches: [DueBatch] = []
-        for row in rows {
-            do {
-                if jobs[row.job] == nil, let job = try self.jobRow(sequence: row.job),
-                    case .send(let request) = job.work
-                {
-                    jobs[row.job] = (try job.job(in: self, clock: clock), request)
-                }
-                guard let (job, request) = jobs[row.job] else { continue }
-                batches.append(try row.batch(job: job, request: request, templates: templates, now: clock.now))
-            } catch let error as StoreError {
-                // Its job ends with its expiry; the others go on.
-                logger.warning("A batch cannot be read", metadata: ["error": "\(error)"])
-            }
-        }
-        return batches
-    }
-}
-
-/// An open batch that is published again.
-private struct DuePageRow {
-    let job: Int64
-    let pns: Int
-    let page: Int
-    let attempt: Int
-    let from: Int64
-    let to: Int64
-    let due: Int64?
-    let retries: [UInt8]?
-    let template: Int64?
-
-    init(_ row: Row) {
-        self.job = row["job"]
-        self.pns = row["pns"]
-        (self.page, self.attempt) = (row["page"], row["attempt"])
-        (self.from, self.to) = (row["from_id"], row["to_id"])
-        self.due = row["due"]
-        self.retries = row["retries"]
-        self.template = row["template"]
-    }
-
-    func batch(
-        job: Job,
-        request: SendRequest,
-        templates: [Int64: DeviceTemplate.Content],
-        now: Int64
-    ) throws -> DueBatch {
-        let retries = try self.retries.map(RetryList.decode) ?? []
-        let overdue = Duration.milliseconds(now.clampedSubtracting(self.due ?? now))
-        return DueBatch(
-            key: BatchKey(job: job.id, pns: try PushService(stored: self.pns), page: self.page, attempt: self.attempt),
-            job: job,
-            request: request,
-            from: self.from,
-            to: self.to,
-            retries: retries.map {
-                RetryDevice(row: $0.row, tries: $0.tries, wait: max(.zero, $0.wait - overdue))
-            },
-            template: self.template,
-            content: self.template.flatMap { templates[$0] }
-        )
     }
 }

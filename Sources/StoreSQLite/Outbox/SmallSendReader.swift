@@ -17,7 +17,7 @@ struct SmallSendReader {
 
     /// The members of a message between two jobs.
     static let members = """
-        SELECT sequence, id, work, accepted, expires, starts_at, waiter FROM job
+        SELECT sequence, id, CAST(work AS BLOB) AS work, accepted, expires, starts_at, waiter FROM job
         WHERE sequence BETWEEN ? AND ? AND message = ? ORDER BY sequence
         """
 
@@ -25,8 +25,6 @@ struct SmallSendReader {
     private let message: OutboxMessage
     private let credit: (PushService) throws -> Credit
     private let through: Int64
-    private let jobs: PreparedStatement
-    private let columns: JobColumns
     private let tags: TagFinder
     private let devices: PreparedTagQuery
     private let recipients: PreparedStatement
@@ -42,8 +40,6 @@ struct SmallSendReader {
         self.credit = credit
         self.tags = try TagFinder(database, app: app)
         self.through = try database.highestRegistration()
-        self.jobs = try PreparedStatement(Self.members, in: database)
-        self.columns = JobColumns(self.jobs)
         self.devices = try PreparedTagQuery(Self.query, in: database)
         self.recipients = try PreparedStatement(RecipientTable.all, in: database)
     }
@@ -53,24 +49,14 @@ struct SmallSendReader {
         from first: Int64,
         through last: Int64
     ) throws -> (sends: [SmallSend], credit: [PushService: Credit]) {
-        defer { self.jobs.reset() }
-        try self.jobs.restart(first, last, self.message.id.number)
         var sends: [SmallSend] = []
         var credit: [PushService: Credit] = [:]
         var spent: [PushService: Int] = [:]
         var isUsedUp = false
         var count = 0
-        // A hundred large ones do not fill the memory: the rest is read next time.
-        while count < 100 * SmallSend.maximumDevices, !isUsedUp, try self.jobs.step() {
-            guard case .send(let request) = try StoredJSON.work(from: self.jobs.bytes(self.columns.work)) else {
-                throw StoreError(.corrupt, "a send message holds another job")
-            }
-            guard let id = JobID(bytes: self.jobs.bytes(self.columns.id)) else {
-                throw StoreError(.corrupt, "a row's job id is not 16 bytes")
-            }
-            let sequence = self.jobs.integer(self.columns.sequence)
-            let audience = try self.audience(of: request, job: sequence)
-            for reach in audience.reaches {
+        try self.database.read(Self.members, [first, last, self.message.id.number]) { row in
+            let send = try self.send(row)
+            for reach in send.audience.reaches {
                 count += reach.devices.count
                 guard reach.pns.isInService else { continue }
                 let left = try credit[reach.pns] ?? self.credit(reach.pns)
@@ -79,23 +65,29 @@ struct SmallSendReader {
                 // Where there was none from the beginning, sends are passed over.
                 if left.devices > 0, spent[reach.pns, default: 0] > left.devices { isUsedUp = true }
             }
-            // A moment before 1970 is none: 0 is what NULL reads as.
-            let startsAt = self.jobs.integer(self.columns.startsAt)
-            sends.append(
-                SmallSend(
-                    sequence: sequence,
-                    id: id,
-                    request: request,
-                    accepted: Timestamp(milliseconds: self.jobs.integer(self.columns.accepted)),
-                    expires: Timestamp(milliseconds: self.jobs.integer(self.columns.expires)),
-                    startsAt: startsAt == 0 ? nil : Timestamp(milliseconds: startsAt),
-                    waiter: self.jobs.text(self.columns.waiter),
-                    audience: audience,
-                    through: request.audience.expression == nil ? .max : self.through
-                )
-            )
+            sends.append(send)
+            // A hundred large ones do not fill the memory: the rest is read next time.
+            return count < 100 * SmallSend.maximumDevices && !isUsedUp
         }
         return (sends, credit)
+    }
+
+    private func send(_ row: Row) throws -> SmallSend {
+        guard case .send(let request) = try StoredJSON.work(from: row["work"]) else {
+            throw StoreError(.corrupt, "a send message holds another job")
+        }
+        let sequence: Int64 = row["sequence"]
+        return SmallSend(
+            sequence: sequence,
+            id: try JobID(blob: row["id"]),
+            request: request,
+            accepted: row["accepted"],
+            expires: row["expires"],
+            startsAt: row["starts_at"],
+            waiter: row["waiter"],
+            audience: try self.audience(of: request, job: sequence),
+            through: request.audience.expression == nil ? .max : self.through
+        )
     }
 
     private func audience(of request: SendRequest, job: Int64) throws -> SmallSend.Audience {
@@ -129,17 +121,6 @@ struct SmallSendReader {
             try columns.append(to: &reaches[reaches.count - 1].devices)
         }
         return .all(reaches)
-    }
-}
-
-/// The places of the columns of ``SmallSendReader/members``.
-private struct JobColumns {
-    let sequence, id, work, accepted, expires, startsAt, waiter: Int32
-
-    init(_ jobs: PreparedStatement) {
-        (self.sequence, self.id, self.work) = (jobs.column("sequence"), jobs.column("id"), jobs.column("work"))
-        (self.accepted, self.expires) = (jobs.column("accepted"), jobs.column("expires"))
-        (self.startsAt, self.waiter) = (jobs.column("starts_at"), jobs.column("waiter"))
     }
 }
 

@@ -1,20 +1,15 @@
 import PushModel
 import Store
 import StoreKit
+import StoreSQL
 
-/// The statements of an import, each prepared once.
+/// The statements of an import.
 struct ImportStatements {
     /// A tag of a registration, as numbers.
     typealias TagOfRow = (tag: Int64, pns: Int64, row: Int64)
 
-    /// New registrations in one statement.
-    static let rowsAtOnce = 64
-    /// Values that are a new registration's own.
-    private static let values = 9
-    /// Entries of handles, and tags of registrations, in one statement.
-    private static let entriesAtOnce = 64
-    /// New tags in one statement.
-    private static let namesAtOnce = 20
+    /// A registration that is to be written, with its id and tags.
+    typealias NewRow = (row: ImportedRegistration, id: RegistrationID, tags: NumberedTags)
 
     /// A registration that is there already.
     struct Known {
@@ -30,118 +25,59 @@ struct ImportStatements {
         var isLive: Bool { self.state == Registration.State.live.number }
     }
 
+    private static let rows = RowInsert(
+        """
+        registration(state, app, version, updated, id, handle, pns, user, user_shown, expires, tags, credential, written)
+        """,
+        constants: ["\(Registration.State.live.number)"],
+        most: 64
+    )
+    private static let entries = RowInsert("handle_index(position, digest, row)", constants: ["0"], most: 64)
+    private static let tags = RowInsert("tagged(tag, pns, row)", most: 64)
+    private static let names = RowInsert("tag_name(app, name, name_shown)", most: 32)
+
     private static let known = "r.row, r.id, r.state, r.version, r.pns, r.handle, r.user, r.tags"
-    private static let byID = "SELECT \(known) FROM registration AS r WHERE r.app = ?1 AND r.id = ?2"
     static let hasHandle = "SELECT 1 FROM handle_index WHERE digest = ?1 LIMIT 1"
 
     private let database: Database
     private let app: Int64
+    private let sequence: Int64
+    private let wall: Int64
     private let byID: PreparedStatement
     private let byHandle: PreparedStatement
     private let hasHandle: PreparedStatement
-    private let insertEntry: PreparedStatement
-    private let insertManyEntries: PreparedStatement
-    private let insert: PreparedStatement
-    private let insertMany: PreparedStatement
-    private let renew: PreparedStatement
-    private let handOver: PreparedStatement
-    private let addTag: PreparedStatement
-    private let addTags: PreparedStatement
-    private let dropTag: PreparedStatement
-    private let makeTag: PreparedStatement
-    private let makeTags: PreparedStatement
-    private let findTag: PreparedStatement
 
-    init(_ database: Database, app: Int64) throws {
-        self.database = database
+    init(_ context: WriteContext, app: Int64, sequence: Int64) throws {
+        self.database = context.database
         self.app = app
-        self.byID = try PreparedStatement(Self.byID, in: database)
-        self.byHandle = try PreparedStatement(HandleIndex.find(Self.known), in: database)
-        self.hasHandle = try PreparedStatement(Self.hasHandle, in: database)
-        let insertEntry = "INSERT INTO handle_index(digest, position, row) VALUES (?, 0, ?)"
-        self.insertEntry = try PreparedStatement(insertEntry, in: database)
-        self.insertManyEntries = try PreparedStatement(
-            insertEntry + String(repeating: ", (?, 0, ?)", count: Self.entriesAtOnce - 1),
-            in: database
+        (self.sequence, self.wall) = (sequence, context.wall.milliseconds)
+        self.byID = try PreparedStatement(
+            "SELECT \(Self.known) FROM registration AS r WHERE r.app = ?1 AND r.id = ?2",
+            in: self.database
         )
-        let insert = """
-            INSERT INTO registration(app, version, updated, state, id, handle, pns, user, user_shown, expires, tags, credential,
-                written)
-            VALUES\u{20}
-            """
-        let values = { (row: Int) in
-            let own = (0..<Self.values).map { "?\(Self.values * row + $0 + 4)" }
-            return "(?1, ?2, ?3, 1, \(own.joined(separator: ", ")))"
-        }
-        self.insert = try PreparedStatement(insert + values(0), in: database)
-        self.insertMany = try PreparedStatement(
-            insert + (0..<Self.rowsAtOnce).map(values).joined(separator: ", "),
-            in: database
-        )
-        // Columns that keep their value are not named: each would cost its index a change.
-        self.renew = try PreparedStatement(
-            """
-            UPDATE registration SET version = ?1, updated = ?2, expires = ?3, tags = ?4, credential = ?6,
-                written = coalesce(?7, written) WHERE row = ?5
-            """,
-            in: database
-        )
-        self.handOver = try PreparedStatement(
-            "UPDATE registration SET user = ?1, user_shown = ?2 WHERE row = ?3",
-            in: database
-        )
-        let addTag = "INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)"
-        self.addTag = try PreparedStatement(addTag, in: database)
-        self.addTags = try PreparedStatement(
-            addTag + String(repeating: ", (?, ?, ?)", count: Self.entriesAtOnce - 1),
-            in: database
-        )
-        self.dropTag = try PreparedStatement(
-            "DELETE FROM tagged WHERE tag = ?1 AND pns = ?2 AND row = ?3",
-            in: database
-        )
-        self.makeTag = try PreparedStatement(
-            "INSERT INTO tag_name(app, name, name_shown) VALUES (?1, ?2, ?3) ON CONFLICT (app, name) DO NOTHING",
-            in: database
-        )
-        self.makeTags = try PreparedStatement(
-            "INSERT INTO tag_name(app, name, name_shown) VALUES "
-                + (0..<Self.namesAtOnce).map { "(?1, ?\(2 * $0 + 2), ?\(2 * $0 + 3))" }.joined(separator: ", "),
-            in: database
-        )
-        self.findTag = try PreparedStatement(TagFinder.sql, in: database)
+        self.byHandle = try PreparedStatement(HandleIndex.find(Self.known), in: self.database)
+        self.hasHandle = try PreparedStatement(Self.hasHandle, in: self.database)
     }
 
-    /// Binds the values common to all rows.
-    func bind(sequence: Int64, wall: Int64) throws {
-        for statement in [
-            self.byID, self.insert, self.insertMany, self.makeTag, self.makeTags, self.findTag,
-        ] {
-            try statement.bind(self.app, at: 1)
-        }
-        try self.byHandle.bind(self.app, at: 5)
-        for statement in [self.insert, self.insertMany] {
-            try statement.bind(sequence, at: 2)
-            try statement.bind(wall, at: 3)
-        }
-        try self.renew.bind(sequence, at: 1)
-        try self.renew.bind(wall, at: 2)
-    }
+    // MARK: Looking
 
     func find(_ id: RegistrationID) throws -> Known? {
+        try self.byID.bind(self.app, at: 1)
         try self.byID.bind(id.text, at: 2)
         return try self.first(self.byID)
     }
 
     /// The live registration with a handle of the row's device, whose digest is given.
     func current(for row: ImportedRegistration, _ digest: Int64) throws -> Known? {
-        try self.byHandle.bind(digest, at: 1)
-        let handles = row.handle.sameDevice(at: row.pns)
-        try self.byHandle.bind(handles.lowerBound, at: 2)
-        try self.byHandle.bind(handles.upperBound, at: 3)
-        let slot = RegistrationSlot(row)
-        try self.byHandle.bind(Int64(slot.number), at: 4)
-        try self.byHandle.bind(slot.template, at: 6)
+        let (handles, slot) = (row.handle.sameDevice(at: row.pns), RegistrationSlot(row))
+        try self.byHandle.bind(
+            digest,
+            handles.lowerBound,
+            handles.upperBound,
+            slot.number,
+            self.app,
+            slot.template
+        )
         return try self.first(self.byHandle)
     }
 
@@ -152,30 +88,9 @@ struct ImportStatements {
         return try self.hasHandle.step()
     }
 
-    /// Adds entries of handles with unused digests.
-    func insert(_ entries: [HandleIndex.Entry]) throws {
-        var start = 0
-        while entries.count - start >= Self.entriesAtOnce {
-            for index in 0..<Self.entriesAtOnce {
-                try self.bind(entries[start + index], to: self.insertManyEntries, at: Int32(2 * index + 1))
-            }
-            try self.insertManyEntries.run()
-            start += Self.entriesAtOnce
-        }
-        for entry in entries[start...] {
-            try self.bind(entry, to: self.insertEntry, at: 1)
-            try self.insertEntry.run()
-        }
-    }
-
-    private func bind(_ entry: HandleIndex.Entry, to statement: PreparedStatement, at index: Int32) throws {
-        try statement.bind(entry.digest, at: index)
-        try statement.bind(entry.row, at: index + 1)
-    }
-
     private func first(_ statement: PreparedStatement) throws -> Known? {
-        guard try statement.step() else { return nil }
         defer { statement.reset() }
+        guard try statement.step() else { return nil }
         return Known(
             row: statement.integer(0),
             id: statement.text(1) ?? "",
@@ -188,130 +103,92 @@ struct ImportStatements {
         )
     }
 
-    /// - Returns: The new row's number.
-    func insert(_ row: ImportedRegistration, id: RegistrationID, tags: NumberedTags) throws -> Int64 {
-        try self.bind(row, id, tags, to: self.insert, at: 4)
-        try self.insert.run()
-        return self.database.lastInsertedRowID
-    }
+    // MARK: Writing
 
-    /// Makes a row one of those that ``insertPrepared()`` inserts.
-    func prepare(_ row: ImportedRegistration, id: RegistrationID, tags: NumberedTags, at place: Int) throws {
-        try self.bind(row, id, tags, to: self.insertMany, at: Int32(Self.values * place + 4))
-    }
-
-    /// Inserts ``rowsAtOnce`` rows.
+    /// Inserts new registrations without their handles and tags.
     ///
     /// - Returns: The number of the first, the others follow.
-    func insertPrepared() throws -> Int64 {
-        try self.insertMany.run()
-        return self.database.lastInsertedRowID - Int64(Self.rowsAtOnce) + 1
+    func insert(_ rows: [NewRow]) throws -> Int64 {
+        try Self.rows.insert(rows, into: self.database) { statement, index, new in
+            let row = new.row
+            try statement.bind(self.app, at: index)
+            try statement.bind(self.sequence, at: index + 1)
+            try statement.bind(self.wall, at: index + 2)
+            try statement.bind(new.id.text, at: index + 3)
+            try statement.bind(row.handle.text, at: index + 4)
+            try statement.bind(Int64(row.pns.number), at: index + 5)
+            try statement.bind(row.user?.key.text, at: index + 6)
+            try statement.bind(row.user?.shown, at: index + 7)
+            try statement.bind(row.expires?.milliseconds, at: index + 8)
+            try statement.bind(new.tags.text, at: index + 9)
+            try statement.bind(try self.credential(of: row), at: index + 10)
+            try statement.bind(try row.written.map(StoredJSON.text), at: index + 11)
+        }
+        return self.database.lastInsertedRowID - Int64(rows.count) + 1
     }
 
-    private func bind(
-        _ row: ImportedRegistration,
-        _ id: RegistrationID,
-        _ tags: NumberedTags,
-        to statement: PreparedStatement,
-        at index: Int32
-    ) throws {
-        try statement.bind(id.text, at: index)
-        try statement.bind(row.handle.text, at: index + 1)
-        try statement.bind(Int64(row.pns.number), at: index + 2)
-        try statement.bind(row.user?.key.text, at: index + 3)
-        try statement.bind(row.user?.shown, at: index + 4)
-        try statement.bind(row.expires?.milliseconds, at: index + 5)
-        try statement.bind(tags.text, at: index + 6)
-        try statement.bind(try self.credential(of: row), at: index + 7)
-        try statement.bind(try row.written.map(StoredJSON.text), at: index + 8)
-    }
-
-    func update(_ known: Known, to row: ImportedRegistration, tags: NumberedTags) throws {
-        try self.renew.bind(row.expires?.milliseconds, at: 3)
-        try self.renew.bind(tags.text, at: 4)
-        try self.renew.bind(known.row, at: 5)
-        try self.renew.bind(try self.credential(of: row), at: 6)
-        try self.renew.bind(try row.written.map(StoredJSON.text), at: 7)
-        try self.renew.run()
-        guard known.user != row.user?.key else { return }
-        try self.handOver.bind(row.user?.key.text, at: 1)
-        try self.handOver.bind(row.user?.shown, at: 2)
-        try self.handOver.bind(known.row, at: 3)
-        try self.handOver.run()
-    }
-
-    /// The number of a row's credential; nil for the default one.
-    private func credential(of row: ImportedRegistration) throws -> Int64? {
-        guard row.credential != .default else { return nil }
-        return try self.database.ensureNumber(of: row.credential, row.pns, app: self.app)
-    }
-
-    func dropTag(_ tag: Int64, _ pns: PushService, _ row: Int64) throws {
-        try self.bind((tag, Int64(pns.number), row), to: self.dropTag, at: 1)
-        try self.dropTag.run()
+    /// Adds entries of handles with unused digests.
+    func insert(_ entries: [HandleIndex.Entry]) throws {
+        try Self.entries.insert(entries, into: self.database) { statement, index, entry in
+            try statement.bind(entry.digest, at: index)
+            try statement.bind(entry.row, at: index + 1)
+        }
     }
 
     /// Adds tags to registrations that do not have them.
     func addTags(_ tags: [TagOfRow]) throws {
-        var start = 0
-        while tags.count - start >= Self.entriesAtOnce {
-            for index in 0..<Self.entriesAtOnce {
-                try self.bind(tags[start + index], to: self.addTags, at: Int32(3 * index + 1))
-            }
-            try self.addTags.run()
-            start += Self.entriesAtOnce
-        }
-        for tag in tags[start...] {
-            try self.bind(tag, to: self.addTag, at: 1)
-            try self.addTag.run()
+        try Self.tags.insert(tags, into: self.database) { statement, index, tag in
+            try statement.bind(tag.tag, at: index)
+            try statement.bind(tag.pns, at: index + 1)
+            try statement.bind(tag.row, at: index + 2)
         }
     }
 
-    private func bind(_ tag: TagOfRow, to statement: PreparedStatement, at index: Int32) throws {
-        try statement.bind(tag.tag, at: index)
-        try statement.bind(tag.pns, at: index + 1)
-        try statement.bind(tag.row, at: index + 2)
+    func dropTag(_ tag: Int64, _ pns: PushService, _ row: Int64) throws {
+        try self.database.run("DELETE FROM tagged WHERE tag = ? AND pns = ? AND row = ?", [tag, pns.number, row])
     }
 
-    /// The tags' numbers, given now if need be.
-    func numbers(of tags: [Tag]) throws -> [(Tag, Int64)] {
-        var numbers: [(Tag, Int64)] = []
-        numbers.reserveCapacity(tags.count)
-        var expectsNew = true
-        for start in stride(from: 0, to: tags.count, by: Self.namesAtOnce) {
-            let some = tags[start..<min(start + Self.namesAtOnce, tags.count)]
-            if expectsNew, some.count == Self.namesAtOnce, let first = try self.make(some) {
-                numbers += zip(some, first...)
-                continue
-            }
-            expectsNew = true
-            for tag in some {
-                let (number, isNew) = try self.number(of: tag)
-                numbers.append((tag, number))
-                expectsNew = expectsNew && isNew
-            }
+    func update(_ known: Known, to row: ImportedRegistration, tags: NumberedTags) throws {
+        // Columns that keep their value are not named: each would cost its index a change.
+        try self.database.run(
+            """
+            UPDATE registration SET version = ?, updated = ?, expires = ?, tags = ?, credential = ?, written = coalesce(?, written)
+            WHERE row = ?
+            """,
+            [
+                self.sequence, self.wall, row.expires, tags.text, self.credential(of: row),
+                row.written.map(StoredJSON.text), known.row,
+            ]
+        )
+        guard known.user != row.user?.key else { return }
+        try self.database.run(
+            "UPDATE registration SET user = ?, user_shown = ? WHERE row = ?",
+            [row.user?.key.text, row.user?.shown, known.row]
+        )
+    }
+
+    /// The number of a row's credential; nil for the default one.
+    private func credential(of row: ImportedRegistration) throws -> Int64? {
+        try self.database.ensureNumber(of: row.credential, row.pns, app: self.app)
+    }
+
+    /// The numbers of tags, given now if need be.
+    func numbers(of tags: [Tag]) throws -> [Tag: Int64] {
+        let found = try self.database.answer(
+            "SELECT number, name FROM tag_name WHERE app = \(self.app) AND name IN (\(texts: tags.map(\.key)))"
+        ).rows
+        var known: [ExactText: Int64] = [:]
+        for row in found { known[ExactText(try row["name"])] = try row["number"] }
+        var numbers: [Tag: Int64] = [:]
+        for tag in tags { numbers[tag] = known[ExactText(tag.key)] }
+        let new = tags.filter { numbers[$0] == nil }
+        try Self.names.insert(new, into: self.database) { statement, index, tag in
+            try statement.bind(self.app, at: index)
+            try statement.bind(tag.key, at: index + 1)
+            try statement.bind(tag.shown, at: index + 2)
         }
+        let first = self.database.lastInsertedRowID - Int64(new.count) + 1
+        for (number, tag) in zip(first..., new) { numbers[tag] = number }
         return numbers
-    }
-
-    /// - Returns: The first of their numbers, the others follow; nil where one of them is there already.
-    private func make(_ tags: ArraySlice<Tag>) throws -> Int64? {
-        for (index, tag) in tags.enumerated() {
-            try self.makeTags.bind(tag.key, at: Int32(2 * index + 2))
-            try self.makeTags.bind(tag.shown, at: Int32(2 * index + 3))
-        }
-        guard try self.makeTags.runUnlessConflicting() else { return nil }
-        return self.database.lastInsertedRowID - Int64(tags.count) + 1
-    }
-
-    private func number(of tag: Tag) throws -> (number: Int64, isNew: Bool) {
-        try self.makeTag.bind(tag.key, at: 2)
-        try self.makeTag.bind(tag.shown, at: 3)
-        try self.makeTag.run()
-        if self.database.changesCount > 0 { return (self.database.lastInsertedRowID, true) }
-        try self.findTag.bind(tag.key, at: 2)
-        defer { self.findTag.reset() }
-        guard try self.findTag.step() else { throw StoreError(.corrupt, "a tag that exists is not found") }
-        return (self.findTag.integer(0), false)
     }
 }

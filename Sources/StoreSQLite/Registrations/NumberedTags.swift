@@ -21,34 +21,27 @@ extension RegistrationImport {
         _ order: [Int],
         _ statements: ImportStatements
     ) throws -> [NumberedTags] {
-        var places: [Tag: Int] = [:]
-        var names: [Tag] = []
-        let placesOfRows = order.map { index in
-            var found: [Int] = []
-            for tag in rows[index].tags where tag.owner == nil {
-                let place = places[tag] ?? names.count
-                if place == names.count {
-                    places[tag] = place
-                    names.append(tag)
-                }
-                if !found.contains(place) { found.append(place) }
-            }
-            return found
-        }
+        let tags = order.map { rows[$0].tags.filter { $0.owner == nil } }
         // In the order of the index of names.
-        let sorted = names.indices.sorted { names[$0] < names[$1] }
-        var numbers = [Int64](repeating: 0, count: names.count)
-        for (place, tag) in zip(sorted, try statements.numbers(of: sorted.map { names[$0] })) { numbers[place] = tag.1 }
-        var tags: [NumberedTags] = []
-        tags.reserveCapacity(order.count)
-        for (index, places) in placesOfRows.enumerated() {
+        let numbers = try statements.numbers(of: Set(tags.joined()).sorted())
+        var (numbered, last) = ([NumberedTags](), [Tag]())
+        numbered.reserveCapacity(order.count)
+        for tags in tags {
             // Rows next to each other often have the same.
-            if index > 0, placesOfRows[index - 1] == places, let last = tags.last {
-                tags.append(last)
-            } else {
-                tags.append(NumberedTags(places.map { numbers[$0] }))
+            if tags == last, let same = numbered.last {
+                numbered.append(same)
+                continue
             }
+            var own: [Int64] = []
+            for tag in tags {
+                guard let number = numbers[tag] else {
+                    throw StoreError(.corrupt, "a tag that was made has no number")
+                }
+                if !own.contains(number) { own.append(number) }
+            }
+            numbered.append(NumberedTags(own))
+            last = tags
         }
-        return tags
+        return numbered
     }
 }

@@ -41,8 +41,7 @@ struct RegistrationImport {
         self.context = context
         (self.app, self.name) = (try context.database.ensureNumber(of: app), app)
         self.sequence = sequence
-        self.statements = try ImportStatements(context.database, app: self.app)
-        try self.statements.bind(sequence: sequence, wall: context.wall.milliseconds)
+        self.statements = try ImportStatements(context, app: self.app, sequence: sequence)
         self.registrations = context.registrations(of: self.app)
         self.mayBeLate = try !context.database.answer(RegistrationTable.laterChanges(than: sequence)).rows.isEmpty
     }
@@ -160,21 +159,10 @@ struct RegistrationImport {
 
     /// Inserts new registrations without their handles and tags.
     private mutating func insert(_ new: [Int], _ tags: [NumberedTags]) throws {
-        var place = 0
-        while new.count - place >= ImportStatements.rowsAtOnce {
-            for offset in 0..<ImportStatements.rowsAtOnce {
-                let row = self.rows[new[place + offset]]
-                try self.statements.prepare(row, id: self.id(of: row), tags: tags[place + offset], at: offset)
-            }
-            let first = try self.statements.insertPrepared()
-            for offset in 0..<ImportStatements.rowsAtOnce { self.numbers[new[place + offset]] = first + Int64(offset) }
-            place += ImportStatements.rowsAtOnce
-        }
-        while place < new.count {
-            let row = self.rows[new[place]]
-            self.numbers[new[place]] = try self.statements.insert(row, id: self.id(of: row), tags: tags[place])
-            place += 1
-        }
+        var rows: [ImportStatements.NewRow] = []
+        rows.reserveCapacity(new.count)
+        for (index, tags) in zip(new, tags) { rows.append((self.rows[index], self.id(of: self.rows[index]), tags)) }
+        for (number, index) in zip(try self.statements.insert(rows)..., new) { self.numbers[index] = number }
     }
 
     /// The row's own id, or a new one.
@@ -191,7 +179,7 @@ struct RegistrationImport {
         }
         if try self.isLate(row) { return .superseded }
         guard let current = try self.statements.current(for: row, numbered.digest) else {
-            let number = try self.statements.insert(row, id: self.id(of: row), tags: tags)
+            let number = try self.statements.insert([(row, self.id(of: row), tags)])
             _ = try self.context.database.answer(HandleTable.add(numbered.digest, to: "\(number)"))
             try self.statements.addTags(tags.numbers.map { ($0, Int64(row.pns.number), number) })
             return .created

@@ -1,7 +1,3 @@
-package import PushModel
-import Store
-import StoreKit
-
 /// The table of templates: each content of an app once, however many devices have it.
 enum TemplateTable {
     static let schema = """
@@ -14,17 +10,4 @@ enum TemplateTable {
             UNIQUE (app, digest)
         ) STRICT;
         """
-}
-
-extension SQLiteStore {
-    package func templates(_ numbers: Set<Int64>) async throws -> [Int64: DeviceTemplate.Content] {
-        try await self.read { database in
-            var found: [Int64: DeviceTemplate.Content] = [:]
-            for number in numbers {
-                let text: String? = try database.value("SELECT content FROM template WHERE number = ?", [number])
-                found[number] = try text.map { try StoredJSON.value(DeviceTemplate.Content.self, from: $0) }
-            }
-            return found
-        }
-    }
 }

@@ -1,18 +1,17 @@
 import PushModel
-import StoreKit
-import StoreSQL
+package import StoreKit
 
 /// The SQL of each change of a job's state.
 extension JobTransition {
     /// A job that waits for its start, for the condition of an index.
-    static let scheduled = "state = \(Job.State.scheduled.number)"
+    package static let scheduled = "state = \(Job.State.scheduled.number)"
     /// A job that ended otherwise than completed, for the condition of an index.
-    static let failed = "state > \(Job.State.completed.number)"
+    package static let failed = "state > \(Job.State.completed.number)"
 
     /// The statement.
     ///
     /// Its first parameter is the job's number; each case documents the others.
-    var sql: String { Self.statements[self] ?? "" }
+    package var sql: String { Self.statements[self] ?? "" }
 
     // Made once: they stand in the cache of prepared statements under their text.
     private static let statements = Dictionary(
@@ -29,12 +28,15 @@ extension JobTransition {
         switch self {
         case .start:
             // ?2 message, ?3 now, ?4 a wall clock without lateness: a job that starts late has less time left.
-            "state = \(Job.State.queued.number), message = ?2, ends = ?3 + expires - max(starts_at, ?4)"
+            """
+            state = \(Job.State.queued.number), message = ?2,
+                ends = ?3 + expires - CASE WHEN starts_at > ?4 THEN starts_at ELSE ?4 END
+            """
         case .page:
             // ?2 message, ?3 wall clock, ?4 whether these are the last pages.
             """
             state = \(Job.State.running.number), started = coalesce(started, ?3), fanned_out = ?4,
-                message = iif(?4, NULL, message)
+                message = CASE WHEN ?4 = 1 THEN NULL ELSE message END
             """
         case .fanOut:
             // ?2 message, ?3 wall clock, ?4 to ?6 the only batch, ?7 the message of that batch.
@@ -77,14 +79,14 @@ extension JobTransition {
         case .reopenForBatch:
             "state = \(Job.State.running.number), finished = NULL"
         case .reopenRegister:
-            // ?2 message, ?3 its dead letter.
+            // ?2 its dead letter, behind the new message.
             """
-            state = \(Job.State.queued.number), reason = NULL, result = NULL, finished = NULL, fanned_out = 0, message = ?2,
-                work = (SELECT work FROM dead WHERE id = ?3)
+            state = \(Job.State.queued.number), reason = NULL, result = NULL, finished = NULL, fanned_out = 0,
+                message = \(NewMessage.number), work = (SELECT work FROM dead WHERE id = ?2)
             """
         case .reopenSend:
-            // ?2 message, ?3 state.
-            "state = ?3, reason = NULL, finished = NULL, fanned_out = 0, message = ?2"
+            // ?2 state, behind the new message.
+            "state = ?2, reason = NULL, finished = NULL, fanned_out = 0, message = \(NewMessage.number)"
         }
     }
 
@@ -93,7 +95,8 @@ extension JobTransition {
         case .page: "AND message = ?2 AND fanned_out = 0"
         case .fanOut, .findNoTarget: "AND message = ?2"
         case .acceptAllAtHint:
-            "AND +id = ?6 AND inline_pns = ?3 AND inline_size = ?4 AND message = ?5 AND stopped IS NULL"
+            // The row is found by its number, and not by its id.
+            "AND CASE WHEN id = ?6 THEN 1 ELSE 0 END = 1 AND inline_pns = ?3 AND inline_size = ?4 AND message = ?5 AND stopped IS NULL"
         case .complete:
             """
             AND fanned_out = 1 AND inline_pns IS NULL
@@ -104,38 +107,5 @@ extension JobTransition {
         case .reopenSend: "AND fanned_out = 1"
         case .start, .acceptAll, .cancel, .expire, .reopenForBatch, .reopenRegister: ""
         }
-    }
-}
-
-/// A prepared transition, for use on many jobs.
-struct PreparedTransition {
-    let transition: JobTransition
-    let statement: PreparedStatement
-    private let end: Job.State?
-    private let context: WriteContext
-
-    init(_ transition: JobTransition, _ context: WriteContext) throws {
-        self.transition = transition
-        self.end = transition.end
-        self.context = context
-        self.statement = try PreparedStatement(transition.sql, in: context.database)
-    }
-
-    /// Runs the transition, and updates the backlog.
-    ///
-    /// It also counts the job's end if the target state is fixed; otherwise the caller does.
-    ///
-    /// - Parameters:
-    ///   - values: The statement's; without any those that are bound.
-    ///   - from: The job's state, if the change of the backlog depends on it.
-    /// - Returns: Whether the job was in a state that the transition leaves.
-    /// - Throws: SQLite's error.
-    func make(_ values: (any SQLConvertible)?..., from: Job.State? = nil) throws -> Bool {
-        try self.statement.bind(values)
-        try self.statement.run()
-        guard self.context.database.changesCount > 0 else { return false }
-        if let change = self.transition.effect(from: from) { self.context.count(change) }
-        if let end = self.end { self.context.countFinished(end) }
-        return true
     }
 }

@@ -1,41 +1,41 @@
 import PushModel
-import Store
+package import Store
 
 /// The progress of an import of some rows, handed from one transaction to the next.
-struct ImportProgress: Sendable {
+package struct ImportProgress: Sendable {
     /// A row by its index, and the number that stands for its handle.
-    struct Numbered: Sendable {
-        let digest: Int64
-        let index: Int
+    package struct Numbered: Sendable {
+        package let digest: Int64
+        package let index: Int
     }
 
     /// Consecutive rows with distinct ids.
     ///
     /// New rows among them may be written in any order. Known ones may take each other's handles, so they are written
     /// after the new ones, and in order.
-    struct Stretch: Sendable {
+    package struct Stretch: Sendable {
         /// Rows still to be looked up, in the order of the index of handles; those of the same handle in their own
         /// order.
-        var unseen: ArraySlice<Numbered>
+        package var unseen: ArraySlice<Numbered>
         /// Rows that are not new; in their own order once all were looked up.
-        var known: ArraySlice<Numbered> = []
+        package var known: ArraySlice<Numbered> = []
 
-        var isDone: Bool { self.unseen.isEmpty && self.known.isEmpty }
+        package var isDone: Bool { self.unseen.isEmpty && self.known.isEmpty }
     }
 
     /// The results by row index; superseded until written.
-    var results: [ImportResult]
+    package var results: [ImportResult]
     /// The rows not yet written.
-    var stretches: ArraySlice<Stretch>
+    package var stretches: ArraySlice<Stretch>
     /// The most rows to look up in one transaction: if others wait, only few of many would be written.
-    var most: Int
+    package var most: Int
 
-    var isDone: Bool { self.stretches.isEmpty }
+    package var isDone: Bool { self.stretches.isEmpty }
 
     /// - Parameters:
     ///   - rows: The rows; where an id comes twice a new stretch begins, for its last row counts.
     ///   - digest: The number of a row's handle.
-    init(_ rows: [ImportedRegistration], digest: (ImportedRegistration) -> Int64) {
+    package init(_ rows: [ImportedRegistration], digest: (ImportedRegistration) -> Int64) {
         self.results = Array(repeating: .superseded, count: rows.count)
         self.most = rows.count
         var stretches: [Stretch] = []
@@ -59,26 +59,26 @@ struct ImportProgress: Sendable {
 }
 
 /// The duration of one transaction of an import.
-struct ImportChunk {
+package struct ImportChunk {
     /// The rows written even if others wait: they take about as long as another group, and fewer are not worth a
     /// commit.
-    static let least = 4096
+    package static let least = 4096
     /// The rows between two checks of the time.
-    static let step = 1024
+    package static let step = 1024
     /// The work of a known row; to look at one is 1, and to insert one too.
-    static let known = 4
+    package static let known = 4
 
     private let begun = ContinuousClock.now
     private let longest: Duration
     private let isAwaited: () -> Bool
     private var done = 0
     private var asked = 0
-    private(set) var isOver = false
+    package private(set) var isOver = false
 
     /// - Parameters:
     ///   - longest: The longest chunk, because a change that begins to wait also waits for its commit.
     ///   - isAwaited: Whether others wait.
-    init(longest: Duration, isAwaited: @escaping () -> Bool) {
+    package init(longest: Duration, isAwaited: @escaping () -> Bool) {
         self.longest = longest
         self.isAwaited = isAwaited
     }
@@ -86,7 +86,7 @@ struct ImportChunk {
     /// Counts work done.
     ///
     /// - Returns: Whether the chunk goes on.
-    mutating func goesOn(after work: Int) -> Bool {
+    package mutating func goesOn(after work: Int) -> Bool {
         self.done += work
         guard !self.isOver, self.done - self.asked >= Self.step else { return !self.isOver }
         self.asked = self.done

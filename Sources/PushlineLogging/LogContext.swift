@@ -1,0 +1,78 @@
+package import Logging
+import NIOConcurrencyHelpers
+package import PushModel
+
+/// What lines of the log are about: the request that a server answers, or the message of a queue that a worker works on, and their jobs.
+///
+/// It is the task's and of the tasks that it starts. The handler asks for it with each line that is written, so that no call has to
+/// give it, and a line that is not written costs nothing.
+package final class LogContext: Sendable {
+    @TaskLocal package static var current: LogContext?
+
+    private enum Work: Sendable {
+        case request(id: String)
+        case message(id: String, queue: String)
+        case jobs
+    }
+
+    /// The most jobs that are named: as many as share a message.
+    private static let mostJobs = OutboxMessage.maximumMembers
+
+    private let work: Work
+    private let jobs: NIOLockedValueBox<[JobID]>
+
+    private init(_ work: Work, jobs: [JobID] = []) {
+        self.work = work
+        self.jobs = NIOLockedValueBox(jobs)
+    }
+
+    /// - Parameter request: The request's id.
+    package convenience init(request: String) { self.init(.request(id: request)) }
+
+    /// - Parameters:
+    ///   - message: The message's id.
+    ///   - queue: The queue that it came from.
+    package convenience init(message: String, of queue: String) { self.init(.message(id: message, queue: queue)) }
+
+    /// - Parameter jobs: What the work is about, where neither a request nor a message brought it.
+    package convenience init(jobs: [JobID]) { self.init(.jobs, jobs: jobs) }
+
+    /// Says what jobs the lines from here on are about; those before are forgotten.
+    package static func set(jobs: @autoclosure () -> [JobID]) {
+        guard let context = Self.current else { return }
+        let jobs = jobs()
+        context.jobs.withLockedValue { $0 = jobs }
+    }
+
+    /// Says that the lines from here on are about a job too.
+    package static func add(job: JobID) {
+        // One more than are named, which says that there are more.
+        Self.current?.jobs.withLockedValue { if $0.count <= Self.mostJobs { $0.append(job) } }
+    }
+
+    /// The value of `job.id` for several jobs: their ids with commas between them, each once.
+    package static func text(_ jobs: some Sequence<JobID>) -> String {
+        var known: Set<JobID> = []
+        let ids = jobs.filter { known.insert($0).inserted }
+        let text = ids.prefix(Self.mostJobs).map(\.description).joined(separator: ",")
+        return ids.count > Self.mostJobs ? text + ",…" : text
+    }
+
+    /// The fields of a line.
+    package var metadata: Logger.Metadata {
+        var metadata: Logger.Metadata = [:]
+        switch self.work {
+        case .request(let id): metadata["request.id"] = "\(id)"
+        case .message(let id, let queue):
+            metadata["message.id"] = "\(id)"
+            metadata["queue"] = "\(queue)"
+        case .jobs: break
+        }
+        let jobs = self.jobs.withLockedValue { $0 }
+        if !jobs.isEmpty { metadata["job.id"] = "\(Self.text(jobs))" }
+        return metadata
+    }
+
+    /// For handlers: the fields of the task's context.
+    package static let provider = Logger.MetadataProvider { LogContext.current?.metadata ?? [:] }
+}

@@ -1,0 +1,56 @@
+package import PushModel
+package import Store
+import StoreKit
+
+/// The table `delivery`: single devices and the result of each.
+package enum DeliveryTable {
+    /// Lists devices that were accepted.
+    package static func accepted(_ rows: [Int64], of job: Int64, _ pns: Int, at time: Timestamp) -> SQLStatement {
+        self.insertion(rows, DeviceResult(kind: .accepted, status: 0, reason: ""), of: job, pns, at: time)
+    }
+
+    /// Lists devices that failed, neighbours that failed alike in one statement.
+    package static func failures(
+        _ failures: [DeviceFailure],
+        of job: Int64,
+        _ pns: Int,
+        at time: Timestamp
+    ) -> [SQLStatement] {
+        var statements: [SQLStatement] = []
+        var rest = failures[...]
+        while let result = rest.first.map(DeviceResult.init) {
+            let alike = rest.prefix { DeviceResult($0) == result }
+            statements.append(self.insertion(alike.map(\.row), result, of: job, pns, at: time))
+            rest = rest.dropFirst(alike.count)
+        }
+        return statements
+    }
+
+    private static func insertion(
+        _ rows: [Int64],
+        _ result: DeviceResult,
+        of job: Int64,
+        _ pns: Int,
+        at time: Timestamp
+    ) -> SQLStatement {
+        """
+        INSERT INTO delivery(job, pns, "row", class, status, reason, at, reference)
+        SELECT \(job), \(pns), value, \(result.kind.number), \(result.status), \(result.reason), \(time), (
+            SELECT reference FROM recipient WHERE job = \(job) AND pns = \(pns) AND number = value
+        ) FROM (\(numbers: rows)) AS device
+        """
+    }
+}
+
+/// What devices have in common that are listed together.
+private struct DeviceResult: Equatable {
+    let kind: DeliveryCountClass
+    let status: Int
+    let reason: String
+}
+
+extension DeviceResult {
+    fileprivate init(_ failure: DeviceFailure) {
+        self.init(kind: .failed(failure.failure), status: failure.status, reason: String(failure.reason.prefix(200)))
+    }
+}

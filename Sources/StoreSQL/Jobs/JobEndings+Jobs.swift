@@ -1,0 +1,64 @@
+import PushModel
+import Store
+package import StoreKit
+
+// Jobs that end, or are brought to their end, for a message of theirs that nobody can work on.
+extension JobEndings {
+    /// Reads unfinished jobs for what follows.
+    static func jobs(_ condition: SQLStatement) -> SQLStatement {
+        """
+        SELECT job.sequence, job.state, job.message, job.waiter, job.result, job.fanned_out,
+            EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence) AS has_batches
+        FROM job WHERE job.finished IS NULL AND \(condition)
+        """
+    }
+
+    /// Ends a send of which nothing was taken.
+    ///
+    /// Where batches were written before, those are brought to their end instead.
+    ///
+    /// - Returns: Whether this ends the job.
+    mutating func abandon(_ job: SQLRow, reason: String) throws -> Bool {
+        let (sequence, message) = (try job["sequence"] as Int64, try job["message"] as Int64?)
+        let state = try Job.State(number: job["state"])
+        if try job["has_batches"] {
+            if try !(job["fanned_out"] as Bool) {
+                let end: SQLStatement = """
+                    UPDATE job SET fanned_out = 1, message = NULL, reason = \(reason) WHERE sequence = \(sequence) AND fanned_out = 0
+                    """
+                self.add(end.expecting(1))
+                if let message { self.leave(message: message) }
+            }
+            self.completeIfDone(sequence)
+            return false
+        }
+        guard JobTransition.abandon.steps.contains(where: { $0.from == state }) else { return false }
+        self.make(.abandon, of: sequence, from: state, self.wall, reason)
+        if let message { self.leave(message: message) }
+        return true
+    }
+
+    /// Ends a register job; a job that is refused is abandoned.
+    mutating func finishRegister(_ job: SQLRow, _ result: RegisterResult) throws {
+        let (sequence, state) = (try job["sequence"] as Int64, try Job.State(number: job["state"]))
+        let (end, reason) = result.end
+        let text = try StoredJSON.text(result)
+        self.make(.finishRegister, of: sequence, from: state, to: end, end.number, reason, text, self.wall)
+        if let message = try job["message"] as Int64? { self.leave(message: message) }
+    }
+
+    /// - Returns: A transaction that abandons a send: the waiter's routing key, when this ended the job.
+    package static func abandon(
+        _ job: Int64,
+        reason: String,
+        clock: StoreClock
+    ) -> SQLTransaction<Ended<String?>> {
+        SQLTransaction(reading: [self.jobs("job.sequence = \(job) AND job.inline_pns IS NULL")]) { rows in
+            var endings = JobEndings(clock)
+            guard let row = rows[0].first, try endings.abandon(row, reason: reason) else {
+                return endings.decision(nil)
+            }
+            return endings.decision(try row["waiter"])
+        }
+    }
+}

@@ -1,0 +1,140 @@
+package import PushModel
+import Store
+import StoreKit
+
+/// The value of a transaction, and the final states of jobs that came to their end in it.
+package struct Ended<Value: Sendable>: Sendable {
+    package let value: Value
+    package let states: [Job.State]
+}
+
+/// The writes by which batches end without a worker's outcome, and jobs with them, gathered for one transaction.
+package struct JobEndings {
+    let now: Int64
+    let wall: Timestamp
+    private var writes: [SQLStatement] = []
+    private var counts = Counts()
+    /// Unfinished jobs that are complete where nothing of them is open.
+    private var completing: [Int64] = []
+    /// What comes behind the ends.
+    private var last: [SQLStatement] = []
+    private var ended: [Job.State] = []
+
+    init(_ clock: StoreClock) { (self.now, self.wall) = (clock.now, clock.wall) }
+
+    mutating func add(_ statements: SQLStatement...) { self.writes += statements }
+
+    mutating func addLast(_ statement: SQLStatement) { self.last.append(statement) }
+
+    /// Goes on only where a job, which was read, is in its state and message still.
+    mutating func expect(_ job: SQLRow) throws {
+        let isAsRead: SQLStatement = """
+            SELECT 1 AS found FROM job WHERE sequence = \(try job["sequence"] as Int64)
+                AND state = \(raw: "\(try Job.State(number: job["state"]).number)")
+                AND message IS NOT DISTINCT FROM \(try job["message"] as Int64?) \(lock: .update)
+            """
+        self.add(isAsRead.expecting(1))
+    }
+
+    /// Changes a job's state, which was read.
+    mutating func make(
+        _ transition: JobTransition,
+        of job: Int64,
+        from state: Job.State,
+        to end: Job.State? = nil,
+        _ values: any SQLConvertible...
+    ) {
+        self.writes.append(SQLStatement(transition.sql, [job] + values).expecting(1))
+        if let change = transition.effect(from: state) { self.counts.count(change) }
+        if let end = end ?? transition.end { self.ended.append(end) }
+    }
+
+    mutating func leave(message: Int64) { self.counts.leave(message: message) }
+
+    mutating func count(_ counts: [DeliveryCountClass: Int], of batch: OpenBatch.Key, platform: String?) {
+        for (kind, count) in counts {
+            self.counts.add(count, of: kind, job: batch.job, pns: batch.pns, platform: platform)
+        }
+    }
+
+    /// Makes a job final where all of its audience is in batches, and nothing of it is open then.
+    mutating func completeIfDone(_ job: Int64) { self.completing.append(job) }
+
+    mutating func materialize(_ job: Int64) {
+        self.writes += OpenBatch.materialization(of: job).map { $0.expecting(1) }
+    }
+
+    /// Closes an open batch, which has a row, without an outcome of a worker's.
+    mutating func close(
+        _ batch: OpenBatch,
+        _ counts: [DeliveryCountClass: Int],
+        failures: [DeviceFailure],
+        keeping retries: [UInt8]? = nil
+    ) {
+        let key = batch.key
+        let failed = counts.reduce(0) { sum, count in
+            if case .failed = count.key { sum + count.value } else { sum }
+        }
+        self.writes += DeliveryTable.failures(failures, of: key.job, key.pns, at: self.wall)
+        self.add(
+            """
+            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries)
+            VALUES (\(key.job), \(key.pns), \(key.page), \(key.attempt), \(counts[.accepted] ?? 0), \(failed),
+                \(counts[.expired] ?? 0), \(counts[.cancelled] ?? 0), 0)
+            """,
+            ("UPDATE batch SET open = 0, retries = \(retries) WHERE \(key.condition) AND open = 1" as SQLStatement)
+                .expecting(1)
+        )
+        self.leave(message: batch.message)
+        let targets: [DeliveryCountClass: Int] = [.targets: key.attempt == 0 ? batch.size : 0]
+        self.count(targets.merging(counts, uniquingKeysWith: +), of: key, platform: batch.platform)
+    }
+
+    /// Closes an open batch of a stopped job, which has a row: its devices count as not sent to, but for calls of a hub that were made.
+    ///
+    /// With a call that is under way it stays open, and a worker looks at it again when that is over.
+    mutating func closeUnsent(_ batch: OpenBatch, calls: [SQLRow], _ cause: StopCause) throws {
+        if !calls.isEmpty {
+            let range: SQLStatement = """
+                job = \(batch.key.job) AND pns = \(batch.key.pns) AND number > \(batch.rows.from) AND number <= \(batch.rows.to)
+                """
+            self.add(HubCallTable.endOverdue(range, now: self.now))
+        }
+        let known = try calls.reduce(into: [Int64: HubCallStart]()) { known, row in
+            known[try row["number"]] = try StoredHubCall(row).known(at: self.now)
+        }
+        let retries = try batch.key.attempt > 0 ? RetryList.decode(batch.retries ?? []) : nil
+        switch UnsentBatch(size: batch.size, retries: retries, calls: known, cause: cause) {
+        case .open(let left):
+            let due = self.now + left.milliseconds
+            self.add("UPDATE message SET due = \(due) WHERE id = \(batch.message) AND due > \(due)")
+        case .closed(let counts, let unknown):
+            self.close(batch, counts, failures: unknown.map { DeviceFailure(unknownCall: $0) })
+        }
+    }
+
+    /// All of them, in the order in which rows are held: jobs and batches first, sums last.
+    ///
+    /// Of two writers that close the last two batches of a job neither would see the other's: each would have to ask in a transaction
+    /// behind this one whether it is complete, and the sweeper once more.
+    func decision<Value: Sendable>(_ value: Value) -> SQLDecision<Ended<Value>> {
+        let completions = self.completing.map { job -> SQLStatement in
+            SQLStatement(JobTransition.complete.sql + " RETURNING state", [job, self.wall, self.now])
+        }
+        let backlog: SQLStatement = """
+            UPDATE backlog SET unfinished = unfinished
+                - (SELECT count(*) FROM job WHERE sequence IN (\(numbers: self.completing)) AND finished IS NOT NULL)
+            """
+        let sums = (completions.isEmpty ? [] : [backlog]) + self.counts.writes
+        let (ended, places) = (self.ended, self.writes.count..<self.writes.count + completions.count)
+        return SQLDecision(writing: self.writes + completions + self.last + sums) { answers in
+            let completed =
+                try answers.isEmpty
+                ? []
+                : answers[places].flatMap(\.rows).map {
+                    try Job.State(number: $0["state"])
+                }
+            return Ended(value: value, states: ended + completed)
+        }
+    }
+}
