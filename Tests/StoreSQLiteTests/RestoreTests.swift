@@ -106,7 +106,7 @@ struct RestoreTests {
             file,
             to: path,
             stoppingUnfinished: stopping,
-            source: self.keep.time
+            source: GoingTime(time: self.keep.time)
         )
         let store = try SQLiteStore(configuration: .init(path: path), source: self.keep.time)
         return (unfinished, Scenario(store: store, time: self.keep.time))
@@ -213,6 +213,17 @@ struct RestoreTests {
         #expect(error?.message.contains("run pushline store migrate") == true)
         #expect(!FileManager.default.fileExists(atPath: path))
         #expect(try SQLiteStore.restore(file, to: path, plan: plan) == nil)
+    }
+}
+
+/// Clocks that go on between two looks, as real ones do.
+private struct GoingTime: ClockSource {
+    let time: TestTime
+    var wall: Timestamp { self.time.wall }
+    var bootID: String { self.time.bootID }
+    var sinceBoot: Int64 {
+        self.time.advance(.milliseconds(1))
+        return self.time.sinceBoot
     }
 }
 

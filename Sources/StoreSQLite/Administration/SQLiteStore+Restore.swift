@@ -104,8 +104,8 @@ extension WriteContext {
             if try row["is_looking_up"] { unfinished.lookingUp += 1 }
             guard isStopping else { continue }
             let job: Int64 = try row["sequence"]
-            // No worker has any of its batches: nobody else would record what became of them.
-            for reason in [StopReason.cancel, .sweep(overdue: self.now)] {
+            // No worker has any of its batches, whenever it was stopped: nobody else would record what became of them.
+            for reason in [StopReason.cancel, .sweep(overdue: .max)] {
                 _ = try self.end(JobStops.stop("\(numbers: [job])", reason, clock: self.clock))
             }
             _ = try self.database.answer("UPDATE job SET reason = \(Self.stopReason) WHERE sequence = \(job)")
