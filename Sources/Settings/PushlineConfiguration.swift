@@ -25,7 +25,8 @@ package struct PushlineConfiguration: SettingsSection {
     /// Every key has its default.
     package init() {}
 
-    /// The first of these that exists is read where `--config` is not given: a checkout's, in the working directory, or the package's.
+    /// The first of these that exists is read if `--config` is not given: a checkout's, in the working directory, if it is the user's own; or
+    /// the package's.
     package static let defaultFiles = ["Config/pushline.yaml", "/etc/pushline/pushline.yaml"]
     /// ``defaultFiles``, for people.
     package static let defaultFilesText = defaultFiles.joined(separator: " or ")
@@ -37,7 +38,15 @@ package struct PushlineConfiguration: SettingsSection {
     ///   - files: Which are looked for where none was given.
     /// - Returns: Its path.
     package static func chosenFile(_ given: String?, of files: [String] = Self.defaultFiles) -> String? {
-        given ?? files.first { FileManager.default.fileExists(atPath: $0) }
+        given ?? files.first { FileManager.default.fileExists(atPath: $0) && ($0.hasPrefix("/") || Self.isTrusted($0)) }
+    }
+
+    /// Whether a file of the working directory is this user's or root's, and not everybody's to write: another user's would name where keys go.
+    static func isTrusted(_ file: String) -> Bool {
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: file),
+            let owner = attributes[.ownerAccountID] as? NSNumber, let mode = attributes[.posixPermissions] as? NSNumber
+        else { return false }
+        return [0, geteuid()].contains(owner.uint32Value) && mode.uint16Value & 0o002 == 0
     }
 
     /// Reads file and environment.

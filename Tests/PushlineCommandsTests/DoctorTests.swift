@@ -73,7 +73,7 @@ import Testing
         let found = ClusterCheckup.findings(try self.queues(members, online: online, leader: leader))
         #expect(found.map(\.isRight) == [false])
         let more = Topology.pushline.queues.count - 1
-        #expect(found[0].words.hasPrefix("pushline.dead.v2 and \(more) more queues: "), "\(found[0].words)")
+        #expect(found[0].words.hasPrefix("pushline.dead.v2 and \(more) other queues: "), "\(found[0].words)")
         #expect(found[0].words.contains(state) && found[0].words.contains(advice), "\(found[0].words)")
     }
 
@@ -164,7 +164,7 @@ import Testing
         #expect(found[1].words.hasSuffix("pushline queues resume send --all-apps"))
         #expect(
             found[2].words
-                == "2 wait to be replayed or discarded: pushline dead --app default, pushline dead --of-no-app"
+                == "2 to replay or discard: pushline dead --app default, pushline dead --of-no-app"
         )
     }
 

@@ -112,7 +112,7 @@ import Testing
         let words = found.filter { !$0.isRight }.map(\.words)
         #expect(words.first?.hasSuffix(": pushline queues resume send --app default") == true)
         #expect(words.dropFirst().first?.hasSuffix("resume register --all-apps (on the server's host)") == true)
-        #expect(words.last == "100 or more wait to be replayed or discarded: pushline dead --app default")
+        #expect(words.last == "100 or more to replay or discard: pushline dead --app default")
     }
 
     @Test func whatIsNotPushlineIsAFault() async throws {

@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    private var restored: String { "\(self.host.path("store.sqlite")): restored; pushline store check looks it over" }
+    private var restored: String { "\(self.host.path("store.sqlite")): restored: run pushline store check next" }
 
     @Test func nothingWasUnderWay() async throws {
         try await self.backUp()
@@ -73,7 +73,7 @@ import Testing
         let scheduled = try await self.accept(1, isAhead: true)
         try await self.backUp()
         let lines = try await self.host.run("store", "restore", "--stop-unfinished", self.host.path("copy"))
-        #expect(lines == [self.restored, "1 send was under way and is cancelled, to 3 devices; 1 scheduled send kept"])
+        #expect(lines == [self.restored, "1 send was under way to 3 devices, and is cancelled; 1 scheduled send kept"])
         let job = try #require(try await self.open().job(id, app: .default))
         #expect(job.state == .cancelled)
         #expect(job.reason == "a backup was restored, and what was unfinished in it was stopped")

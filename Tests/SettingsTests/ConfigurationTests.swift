@@ -175,4 +175,24 @@ import Testing
         #expect(found.broker.urls == ["amqp://u:a,b@one/v", "amqp://u:a,b@two:5673/v"])
         #expect(try self.configuration("", environment: [:]).broker.urls.count == 1)
     }
+
+    @Test func aFileInAFolderOfOthersIsNotReadUnasked() throws {
+        try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: self.folder) }
+        let file = self.folder.appending(path: "pushline.yaml").path
+        #expect(!PushlineConfiguration.isTrusted(file))
+        func make(_ attributes: [FileAttributeKey: Any]) throws {
+            try? FileManager.default.removeItem(atPath: file)
+            try #require(FileManager.default.createFile(atPath: file, contents: Data(), attributes: attributes))
+            try FileManager.default.setAttributes(attributes, ofItemAtPath: file)
+        }
+        try make([.posixPermissions: 0o664])
+        #expect(PushlineConfiguration.isTrusted(file))
+        try make([.posixPermissions: 0o666])
+        #expect(!PushlineConfiguration.isTrusted(file))
+        // A link of another's may lead to a file of this user's; its own owner counts.
+        guard geteuid() == 0 else { return }
+        try make([.posixPermissions: 0o644, .ownerAccountID: 65_534])
+        #expect(!PushlineConfiguration.isTrusted(file))
+    }
 }

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushModel
+import PushlineLogging
 import ServiceLifecycle
 
 /// A job's changes as server-sent events (HTML Standard, 9.2), for pages that show it.
@@ -26,6 +27,7 @@ struct JobEventRoute: Sendable {
         }
         let seen = try await self.watchers.snapshot(of: id, app: request.app, prefix: request.prefix)
         guard let seen, caller.maySee(seen.job) else { throw JobRoutes.missing }
+        LogContext.add(job: id)
         guard !seen.job.state.isFinal else {
             let event = JobWatcher.event(seen.text(prefix: request.prefix).bytes)
             return Response(status: .ok, headers: Self.headers, body: ResponseBody(byteBuffer: event))

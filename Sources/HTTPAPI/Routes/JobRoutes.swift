@@ -46,6 +46,7 @@ struct JobRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let seen = try await self.context.monitor.snapshot(of: try Self.id(request), app: request.app)
         guard let seen, try request.caller.maySee(seen.job) else { throw Self.missing }
+        LogContext.add(job: seen.job.id)
         var text = seen.text(prefix: request.prefix)
         if request.spec.azureHub != nil, seen.job.work.kind == .send {
             text.calls = try await self.context.store.hubCalls(
@@ -106,12 +107,12 @@ struct JobRoutes: Sendable {
         guard let job = try await self.context.store.job(try Self.id(request), app: request.app),
             try request.caller.maySee(job)
         else { throw Self.missing }
+        LogContext.add(job: job.id)
         return job
     }
 
     static func id(_ request: APIRequest) throws -> JobID {
         guard let id = request.parameters["id"].flatMap(JobID.init) else { throw Self.missing }
-        LogContext.add(job: id)
         return id
     }
 

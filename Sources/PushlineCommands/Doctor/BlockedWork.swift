@@ -20,7 +20,7 @@ struct BlockedWork {
             let option = pause.app.map { "--app \($0)" } ?? "--all-apps"
             return .wrong(
                 "queue \(pause.queue)",
-                "work \(whose) is paused by \(pause.by) since \(pause.since.iso8601): "
+                "work \(whose) has been paused by \(pause.by) since \(pause.since.iso8601); to resume it: "
                     + "pushline queues resume \(pause.queue) \(option)"
             )
         }
@@ -40,7 +40,7 @@ struct BlockedWork {
         }
         let commands = whose.map { "pushline dead \($0)" }.joined(separator: ", ")
         let number = count >= StoreState.mostDead ? "\(count) or more" : "\(count)"
-        return [.wrong("dead letters", "\(number) wait to be replayed or discarded: \(commands)")]
+        return [.wrong("dead letters", "\(number) to replay or discard: \(commands)")]
     }
 
     /// Sends blocked by a push service or by the app's credentials.

@@ -52,7 +52,7 @@ struct Checkup {
             let store = try await configured.open(logger: self.logger)
             let apps = try await store.apps()
             guard !apps.isEmpty else {
-                let words = "\(place): works, but no app is declared; pushline apps apply FILE"
+                let words = "\(place): works, but no app is declared: pushline apps apply FILE declares one"
                 return StoreFindings(finding: .wrong("store", words))
             }
             let names = apps.keys.sorted().map(\.name).joined(separator: ", ")
@@ -66,7 +66,7 @@ struct Checkup {
                 blocked: blocked
             )
         } catch let error as StoreError {
-            let words = "\(place): \(error.message); is the disk full, or another user's?"
+            let words = "\(place): \(error.message); is the disk full, or does the file belong to another user?"
             return StoreFindings(finding: .wrong("store", words))
         } catch {
             return StoreFindings(finding: .wrong("store", "\(error)"))

@@ -78,7 +78,7 @@ struct ClusterCheckup {
             } else {
                 "add members: rabbitmq-queues grow NODE all"
             }
-        let names = queues.count == 1 ? queue.name : "\(queue.name) and \(queues.count - 1) more queues"
+        let names = queues.count == 1 ? queue.name : "\(queue.name) and \(Plural.of(queues.count - 1, "other queue"))"
         let online = queue.present.isEmpty ? "none" : queue.present.sorted().joined(separator: ", ")
         return "\(names): members \(queue.all.count), online \(online), leader \(queue.leader ?? "none"): "
             + "with one node less there is no majority, and work stands still; \(advice)"

@@ -11,11 +11,12 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract:
             "Check this host's configuration, store, broker and credentials, and say how to fix what is wrong.",
         discussion: """
-            Declares missing queues at the broker, and reads the keys of apps' own tokens. Asks no push service unless --push is given.
+            Declares missing queues at the broker, and publishes one message that goes to no queue. Fetches the keys of apps' own tokens, \
+            and asks apps' Azure hubs and broker.management_url. Asks no push service unless --push is given.
 
             With --push each push service is asked whether it takes the credentials, and nobody gets anything: APNs by one request for a \
-            device that does not exist, FCM by a token and a dry run, WNS by a token. Of Web Push only the key pair is checked. --device sends one \
-            notification to a device, which is no job and is counted nowhere.
+            device that does not exist, FCM by a token and a dry run, WNS by a token. Of Web Push only the key pair is checked. --device sends a \
+            notification to one device; it is not a job, and is not counted.
 
             With --url a running server is asked over HTTP from anywhere: its version, certificate, clock, store and broker, and with a \
             key whether that signs in, and what is paused or dead.

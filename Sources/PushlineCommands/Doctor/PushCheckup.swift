@@ -54,7 +54,7 @@ struct PushCheckup: Sendable {
         }
         guard let device = question.device else { return await self.ask(chosen) }
         guard chosen.count == 1 else {
-            let words = "nothing was sent: --device takes --app, --service and --credential to name one of"
+            let words = "nothing was sent: choose one credential with --app, --service and --credential:"
             return [.wrong("push", "\(words) \(Self.list(chosen))")]
         }
         return [await self.notify(device, with: chosen[0])]
@@ -179,10 +179,15 @@ struct PushCheckup: Sendable {
                 "does not know the device as this app's",
                 reason,
                 status,
-                or: "take the device's present token"
+                or: "use the device's current token"
             )
         case .rejected(let reason, let status):
-            return advised("does not take the notification", reason, status, or: "is endpoint the service's own?")
+            return advised(
+                "does not take the notification",
+                reason,
+                status,
+                or: "check endpoint in the app's declaration"
+            )
         case .retry(_, _, _, let reason, let status?):
             return advised("does not take it now", reason, status, or: "ask again later")
         case .retry(_, _, _, let reason, nil):

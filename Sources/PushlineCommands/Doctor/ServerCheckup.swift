@@ -54,7 +54,7 @@ struct ServerCheckup: Sendable {
                 return ([.wrong("server", words)], self.client.hasCredentials)
             }
             let own = health.version == pushlineVersion ? "" : " (this pushline is \(pushlineVersion))"
-            let server = Finding.right("server", "\(place) answers: Pushline \(health.version)\(own)")
+            let server = Finding.right("server", "\(place) answers: Pushline \(ForeignText.word(health.version))\(own)")
             return ([server] + Self.clock(answer.headers["date"], from: start, to: .now), true)
         } catch {
             return ([.wrong("server", Self.words(error))], false)
@@ -113,7 +113,7 @@ struct ServerCheckup: Sendable {
         default:
             .wrong(
                 "broker",
-                "\(state): sends are accepted and wait; start RabbitMQ; pushline doctor on the server's host says more"
+                "\(ForeignText.word(state)): sends are accepted and wait; start RabbitMQ; pushline doctor on the server's host says more"
             )
         }
     }
@@ -151,7 +151,7 @@ struct ServerCheckup: Sendable {
         let letters = try await self.client.deadLetters(limit: Self.mostDead)
         guard !letters.items.isEmpty else { return [] }
         let number = letters.cursor == nil ? "\(letters.items.count)" : "\(Self.mostDead) or more"
-        return [.wrong("dead letters", "\(number) wait to be replayed or discarded: pushline dead --app \(app)")]
+        return [.wrong("dead letters", "\(number) to replay or discard: pushline dead --app \(app)")]
     }
 
     /// An error with what to do, in one line.

@@ -11,8 +11,9 @@ struct StoreRestoreCommand: AsyncParsableCommand {
         commandName: "restore",
         abstract: "Restore the store from a backup. Stop all processes first.",
         discussion: """
-            Nothing is overwritten: first move the existing store away, with its -wal and -shm files. It says how many sends were under way \
-            when the backup was made: their devices may get a push once more.
+            Run it as the user that the processes run as. It overwrites nothing: first move the existing store away, with its -wal and -shm \
+            files. It says how many sends were under way when the backup was made: their devices may get a push once more. Empty the broker \
+            before you start the processes: its messages may name rows that mean something else now.
             """
     )
 
@@ -20,8 +21,8 @@ struct StoreRestoreCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            Cancel the sends that were under way instead. Scheduled sends whose time has not come, and changes of registrations, are \
-            kept.
+            Cancel the sends that were under way. Scheduled sends whose time has not come are kept, and so are changes of registrations. Not \
+            for a backup of an older version.
             """
     )
     var stopUnfinished = false
@@ -51,9 +52,9 @@ struct StoreRestoreCommand: AsyncParsableCommand {
         self.host.show(members) {
             [
                 behind.map {
-                    "\(store.place): restored with tables of version \($0): pushline store migrate comes next"
+                    "\(store.place): restored with tables of version \($0): run pushline store migrate next"
                 }
-                    ?? "\(store.place): restored; pushline store check looks it over"
+                    ?? "\(store.place): restored: run pushline store check next"
             ] + [unfinished?.line(areStopped: self.stopUnfinished)].compactMap { $0 }
         }
     }
@@ -69,7 +70,7 @@ extension UnfinishedSends {
         let others = self.lookingUp > 0 ? " and those that \(Plural.of(self.lookingUp, "send")) had yet to look up" : ""
         let devices = Plural.of(self.devices, "device") + others
         return areStopped
-            ? "\(sends) and \(isOne ? "is" : "are") cancelled, to \(devices)\(scheduled)"
+            ? "\(sends) to \(devices), and \(isOne ? "is" : "are") cancelled\(scheduled)"
             : "\(sends): \(devices) may get a push once more (--stop-unfinished cancels them instead)\(scheduled)"
     }
 
