@@ -203,6 +203,28 @@ import Testing
         )
     }
 
+    /// A tag that gets its first device while a send to those without it goes out.
+    @Test func aTagThatIsNewMeanwhileIsHeeded() async throws {
+        let keep = try TemporaryStore()
+        try await Self.spread(keep.store, rows: 100, step: 1)
+        let expression = try TagExpression(parsing: "all && !late", .folded)
+        var query = AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 100, limit: 10)
+        query.memory = AudienceMemory()
+        #expect(try await keep.store.audience(query).rows == Array(1...10))
+        try await keep.store.write { context in
+            let app = try context.database.ensureNumber(of: .default)
+            try context.database.execute(
+                sql: """
+                    INSERT INTO tag_name(number, app, name) VALUES (5, \(app), 'late');
+                    INSERT INTO tagged SELECT 5, 1, row FROM registration WHERE row > 12;
+                    """
+            )
+        }
+        query.after = 10
+        #expect(try await keep.store.audience(query).rows == [11, 12])
+        #expect(try await keep.store.count(query).count == 2)
+    }
+
     // MARK: Cost
 
     /// Rows far apart, as a store has them after years: `all` on each, `even` and `odd` in turn, `rare` on 10.

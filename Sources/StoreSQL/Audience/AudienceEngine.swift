@@ -40,8 +40,8 @@ extension AudienceEngine {
         if let many {
             page = try await many.page()
         } else {
-            guard let terms = try await self.terms(of: expression, query) else { return end }
-            page = try await self.page(of: terms, query)
+            guard var terms = try await self.terms(of: expression, query) else { return end }
+            page = try await self.read(&terms, of: expression, query) { try await self.page(of: $0, query) }
         }
         return query.kind == .template ? try await self.withTemplates(page, query) : page
     }
@@ -54,8 +54,8 @@ extension AudienceEngine {
             return AudienceCount(count: page.rows.count, scannedThrough: page.scannedThrough)
         }
         if let many = ManyTags(expression, query, store: self) { return try await many.count() }
-        guard let terms = try await self.terms(of: expression, query) else { return end }
-        return try await self.count(of: terms, query)
+        guard var terms = try await self.terms(of: expression, query) else { return end }
+        return try await self.read(&terms, of: expression, query) { try await self.count(of: $0, query) }
     }
 
     /// Those of some rows, ascending, that are in an audience.
@@ -63,10 +63,13 @@ extension AudienceEngine {
         -> AudiencePage
     {
         var (found, rest) = (AudiencePage(scannedThrough: query.through), rows)
-        guard let terms = try await self.terms(of: expression, query) else { return found }
+        guard var terms = try await self.terms(of: expression, query) else { return found }
         while !rest.isEmpty {
             try Task.checkCancellation()
-            let piece = try await self.members(of: terms, among: rest, query)
+            let rows = rest
+            let piece = try await self.read(&terms, of: expression, query) {
+                try await self.members(of: $0, among: rows, query)
+            }
             found.append(piece.page)
             rest = piece.rest
         }
@@ -91,13 +94,39 @@ extension AudienceEngine {
         }
     }
 
-    /// An expression with its tags' numbers; nil where the app has no registration.
+    /// Reads by an expression's terms, and again if a tag without a number got one meanwhile.
+    ///
+    /// Numbers are looked up in a read of their own. A device that brings a tag's first use between both would seem not to have the tag, and
+    /// get what is for those without it.
+    private func read<Value: Sendable>(
+        _ terms: inout AudienceTerms,
+        of expression: TagExpression,
+        _ query: AudienceQuery,
+        _ read: (AudienceTerms) async throws -> Value
+    ) async throws -> Value {
+        while true {
+            let value = try await read(terms)
+            guard terms.tags.contains(nil), let newer = try await self.terms(of: expression, known: terms, query),
+                newer.tags != terms.tags
+            else { return value }
+            terms = newer
+        }
+    }
+
+    /// An expression with its tags' numbers as far as they are known; nil if the app has no registration.
     private func terms(of expression: TagExpression, _ query: AudienceQuery) async throws -> AudienceTerms? {
-        let known = query.memory?.recall(AudienceTerms.self)
+        if let known = query.memory?.recall(AudienceTerms.self) { return known }
+        return try await self.terms(of: expression, known: nil, query)
+    }
+
+    private func terms(
+        of expression: TagExpression,
+        known: AudienceTerms?,
+        _ query: AudienceQuery
+    ) async throws -> AudienceTerms? {
         // Numbers never change; a tag without one may get it.
         var tags = known?.tags ?? [StoredTag?](repeating: nil, count: expression.tags.count)
         let unknown = tags.indices.filter { tags[$0] == nil }
-        if let known, unknown.isEmpty { return known }
         guard let found = try await self.stored(unknown.map { expression.tags[$0] }, app: query.app) else { return nil }
         for (index, tag) in zip(unknown, found.tags) { tags[index] = tag }
         let terms = AudienceTerms(

@@ -47,13 +47,29 @@ extension JobStore where Self: SQLEngine {
         )
     }
 
-    /// Jobs for display; what is read beside a row may be newer than the row, and shows no less than it.
+    /// Jobs for display, those that were removed meanwhile left out.
+    ///
+    /// What is beside a row is read after it: a row that has another state by then is read again, for its counts would not fit it.
     private func shown(_ rows: [JobRow], size: ReadSize = .ordinary) async throws -> [Job] {
-        var found = try await self.rows(rows.flatMap { JobTable.details(of: $0) }, size: size)[...]
-        return try rows.map { row in
-            defer { found = found.dropFirst(row.needs.count) }
-            return try JobTable.job(row, found, clock: self.clock)
+        let details = rows.flatMap { JobTable.details(of: $0) }
+        guard !details.isEmpty else { return try rows.map { try JobTable.job($0, [], clock: self.clock) } }
+        let states: SQLStatement = """
+            SELECT sequence, state FROM job WHERE sequence IN (\(numbers: rows.map(\.plain.sequence)))
+            """
+        var found = try await self.rows([states] + details, size: size)[...]
+        let present = try found.removeFirst().reduce(into: [Int64: Int]()) { $0[try $1["sequence"]] = try $1["state"] }
+        var jobs: [Job] = []
+        for row in rows {
+            let sequence = row.plain.sequence
+            if present[sequence] == row.state.number {
+                jobs.append(try JobTable.job(row, found, clock: self.clock))
+            } else {
+                let newer = try await self.rows(JobTable.rows("job.sequence = \(sequence)"), size: size)
+                jobs += try await self.shown(try newer.map { try JobRow($0) }, size: size)
+            }
+            found = found.dropFirst(row.needs.count)
         }
+        return jobs
     }
 
     package func registerJobs(of message: MessageID) async throws -> [Job] {
