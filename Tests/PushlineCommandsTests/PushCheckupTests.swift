@@ -283,7 +283,7 @@ import Testing
             simulator.reset()
             let several = try await Self.ask(apps, PushQuestion(app: try AppID("shop"), device: "ab"))
             #expect(several.map(\.isRight) == [false])
-            #expect(several[0].words.hasSuffix("to name one of shop apns, shop apns watch, shop fcm"))
+            #expect(several[0].words.hasSuffix("--credential: shop apns, shop apns watch, shop fcm"))
             #expect(simulator.received().isEmpty)
         }
     }
