@@ -130,7 +130,7 @@ struct QueryPlanTests {
             plan: ["SEARCH registration USING INTEGER PRIMARY KEY (rowid=?)"]
         ),
         Pinned(
-            sql: Database.audienceTags,
+            sql: SQLStatement.audienceTags(of: 1).text,
             plan: ["SEARCH audience USING INTEGER PRIMARY KEY (rowid=?)"]
         ),
         Pinned(

@@ -84,7 +84,7 @@ extension AudienceEngine {
         case .recipients: return nil
         case .tags(let job):
             if let known = query.memory?.recall(TagExpression.self) { return known }
-            let rows = try await self.rows("SELECT tags FROM audience WHERE job = \(job)", size: .long)
+            let rows = try await self.rows(.audienceTags(of: job), size: .long)
             guard let lines: String = try rows.first?["tags"] else {
                 throw StoreError(.corrupt, "a job's audience is missing")
             }
@@ -166,4 +166,9 @@ extension SQLEngine {
         } while found.count < tags.count
         return number.map { ($0, found) }
     }
+}
+
+extension SQLStatement {
+    /// The tags of a send to very many, which stand in lines beside its job.
+    package static func audienceTags(of job: Int64) -> SQLStatement { "SELECT tags FROM audience WHERE job = \(job)" }
 }

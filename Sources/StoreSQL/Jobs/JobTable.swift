@@ -39,7 +39,7 @@ package enum JobTable {
 
     /// A job whose only batch has no row, in a message.
     static func isInline(in message: MessageID) -> SQLStatement {
-        "\(self.isMember(of: message.number)) AND job.inline_pns IS NOT NULL AND job.finished IS NULL"
+        "\(self.isMember(of: message.number)) AND \(raw: OpenBatch.isInline)"
     }
 
     // MARK: Times

@@ -83,10 +83,6 @@ extension SQLiteStore: AudienceEngine {
     }
 }
 
-extension Database {
-    static let audienceTags = "SELECT tags FROM audience WHERE job = ?"
-}
-
 /// Reads the audience of a single tag: one index range, each row with its handle.
 struct SingleTagReader {
     static let query = TagQuery(

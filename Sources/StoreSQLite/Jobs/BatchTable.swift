@@ -41,9 +41,6 @@ enum BatchTable {
         INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message, template)
         VALUES (?, ?, ?, 0, ?, ?, ?, 1, ?, nullif(?, 0))
         """
-
-    /// The open inline batches among some jobs: the condition of a statement on `job`.
-    static let isInline = OpenBatch.isInline
 }
 
 /// An open row of the table `batch`.
