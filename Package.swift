@@ -196,6 +196,14 @@ let package = Package(
                 lifecycle, logging, metrics, nioConcurrency,
             ]
         ),
+        // Not finished, and linked by its tests alone: a host that runs the programs needs no libpq.
+        .target(
+            name: "StorePostgreSQL",
+            dependencies: [
+                "CPostgreSQL", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", deques, logging,
+                metrics, nioConcurrency,
+            ]
+        ),
         .target(
             name: "HubEmbedded",
             dependencies: [
@@ -370,10 +378,12 @@ let package = Package(
                 nioConcurrency,
             ]
         ),
-        // The statements of StoreSQL over a second engine.
         .testTarget(
             name: "StorePostgreSQLTests",
-            dependencies: ["CPostgreSQL", "StoreContract", "StoreSQL", "StoreKit", "Store", "PushModel"]
+            dependencies: [
+                "CPostgreSQL", "LogRecorder", "StoreContract", "StorePostgreSQL", "StoreSQL", "StoreKit", "Store",
+                "PushModel", logging, nioConcurrency,
+            ]
         ),
         .testTarget(
             name: "HubEmbeddedTests",
@@ -496,9 +506,9 @@ if Context.environment["PUSHLINE_BENCHMARKS"] == "1" {
     ]
 }
 
-// The scripts that only run the programs build them alone, without the tests' helpers.
+// The scripts that only run the programs build them alone, without the tests' helpers, and what no program links.
 if Context.environment["PUSHLINE_PROGRAMS"] == "1" {
-    package.targets.removeAll { $0.isTest || $0.path?.hasPrefix("Tests/") == true }
+    package.targets.removeAll { $0.isTest || $0.path?.hasPrefix("Tests/") == true || $0.name == "StorePostgreSQL" }
 }
 
 for target in package.targets where target.type != .system {

@@ -6,6 +6,7 @@ import Store
 ///
 /// Batches are made only here, for every kind of message.
 struct BatchTemplate {
+    private let job: JobTrace
     private let app: AppID
     private let priority: Priority
     private let request: SendRequest
@@ -24,7 +25,7 @@ struct BatchTemplate {
     ///   - spec: The app's declaration.
     ///   - memory: The job's, where what its templates make is kept for its next pages.
     init(_ job: Job, request: SendRequest, spec: AppSpec, memory: AudienceMemory) {
-        (self.app, self.priority, self.request) = (job.app, job.priority, request)
+        (self.job, self.app, self.priority, self.request) = (job.trace, job.app, job.priority, request)
         (self.begins, self.expires, self.spec) = (job.begins, job.expires, spec)
         guard case .template(let properties) = request.content else {
             self.notifications = nil
@@ -38,6 +39,7 @@ struct BatchTemplate {
 
     /// For a send of a group.
     init(_ send: SmallSend, of message: OutboxMessage, spec: AppSpec) {
+        self.job = JobTrace(send.id, request: send.requestID)
         (self.app, self.priority, self.request) = (message.app, message.priority, send.request)
         (self.begins, self.expires, self.spec) = (send.begins, send.expires, spec)
         // A send for templates goes on alone.
@@ -57,9 +59,9 @@ struct BatchTemplate {
         template: DeviceTemplate.Content? = nil
     ) -> PreparedDelivery {
         switch self.payload(for: key.pns, template) {
-        case .failure(let fault): return .undeliverable(fault.outcome(of: key, rows: devices.rows))
+        case .failure(let fault): return .undeliverable(fault.outcome(of: key, rows: devices.rows), of: self.job)
         // The batch has no devices to count.
-        case .success where devices.count == 0: return .undeliverable(BatchOutcome(key: key, at: .now))
+        case .success where devices.count == 0: return .undeliverable(BatchOutcome(key: key, at: .now), of: self.job)
         case .success(let payload):
             let batch = DeliverBatch(
                 app: self.app,
@@ -108,12 +110,12 @@ enum PreparedDelivery {
     /// To be published.
     case deliverable(DeliverBatch)
     /// The batch has no devices or cannot be delivered: this is its outcome.
-    case undeliverable(BatchOutcome)
+    case undeliverable(BatchOutcome, of: JobTrace)
 
     var key: BatchKey {
         switch self {
         case .deliverable(let batch): batch.key
-        case .undeliverable(let outcome): outcome.key
+        case .undeliverable(let outcome, of: _): outcome.key
         }
     }
 }

@@ -54,15 +54,17 @@ package struct EmbeddedFanOut: SendFanOut {
         var memories: [JobID: AudienceMemory] = [:]
         for message in messages {
             let spec = specs[message.app] ?? AppSpec()
-            do {
-                let batches = try await self.prepare(message, spec: spec, memories: &memories)
-                deliveries.append((message, batches))
-            } catch let error as StoreError {
-                // It comes again when its grace ends; the others go on.
-                self.logger.warning(
-                    "A delivery message cannot be read",
-                    metadata: ["message.id": "\(message.id)", "error": "\(error)"]
-                )
+            try await LogContext.$current.withValue(LogContext(jobs: [])) {
+                do {
+                    let batches = try await self.prepare(message, spec: spec, memories: &memories)
+                    deliveries.append((message, batches))
+                } catch let error as StoreError {
+                    // It comes again when its grace ends; the others go on.
+                    self.logger.warning(
+                        "A delivery message cannot be read",
+                        metadata: ["message.id": "\(message.id)", "error": "\(error)"]
+                    )
+                }
             }
         }
         _ = await self.publish(deliveries)
@@ -76,6 +78,7 @@ package struct EmbeddedFanOut: SendFanOut {
     ) async throws -> [PreparedDelivery] {
         var prepared: [PreparedDelivery] = []
         let batches = try await self.store.batches(of: message.id)
+        LogContext.set(jobs: batches.map(\.job.trace))
         for batch in batches {
             let memory = memories[batch.key.job] ?? AudienceMemory()
             memories[batch.key.job] = memory
@@ -103,14 +106,20 @@ package struct EmbeddedFanOut: SendFanOut {
         for (row, batches) in deliveries {
             var delivery = DeliveryMessage(batches: [])
             var outcomes: [BatchOutcome] = []
+            var jobs: [JobTrace] = []
             for batch in batches {
                 switch batch {
                 case .deliverable(let batch): delivery.batches.append(batch)
-                case .undeliverable(let outcome): outcomes.append(outcome)
+                case .undeliverable(let outcome, of: let job):
+                    outcomes.append(outcome)
+                    jobs.append(job)
                 }
             }
             // Outcomes first: nobody looks at a published message again before its lease ends.
-            guard await self.record(outcomes, of: row.id) else { continue }
+            let isRecorded = await LogContext.$current.withValue(LogContext(jobs: jobs)) {
+                await self.record(outcomes, of: row.id)
+            }
+            guard isRecorded else { continue }
             if !delivery.batches.isEmpty { messages.append((row, OutgoingMessage(delivery, as: row))) }
         }
         return await self.publisher.publish(messages, deadline: self.configuration.publishDeadline)
@@ -129,10 +138,7 @@ package struct EmbeddedFanOut: SendFanOut {
             // Its grace ends, and the sweeper takes it.
             self.logger.warning(
                 "The outcomes of a delivery message cannot be recorded",
-                metadata: [
-                    "message.id": "\(message)", "job.id": "\(LogContext.text(outcomes.map(\.key.job)))",
-                    "error": "\(error)",
-                ]
+                metadata: ["message.id": "\(message)", "error": "\(error)"]
             )
             return false
         }

@@ -1,5 +1,6 @@
 package import Hub
 package import PushModel
+import PushlineLogging
 package import Store
 
 /// The embedded hub, as `pushline-hub` calls it.
@@ -69,7 +70,8 @@ package struct EmbeddedHub: ServedHub {
                 return NewJob.Idempotency(caller: caller, route: "hub", key: id, hash: Array(id.utf8))
             },
             startsAt: send.startsAt.flatMap { $0 > .now ? $0 : nil },
-            recipients: recipients
+            recipients: recipients,
+            request: LogContext.request
         )
     }
 }

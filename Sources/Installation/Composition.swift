@@ -2,6 +2,7 @@ package import Broker
 import BrokerRabbitMQ
 import Foundation
 package import Logging
+import PushModel
 package import ServiceLifecycle
 package import Settings
 
@@ -50,6 +51,19 @@ package enum Composition {
         } catch let error as RabbitMQConfiguration.Invalid {
             throw ConfigurationError("broker.url: \(error.description)")
         }
+    }
+
+    /// The nodes to which `broker.url` logs in with RabbitMQ's default account, `guest` with a password that everybody knows.
+    ///
+    /// - Parameter configuration: The broker's address and settings.
+    /// - Returns: Host and port of each, and whether only this host can reach it.
+    /// - Throws: ``ConfigurationError`` for an invalid address.
+    package static func defaultAccounts(
+        _ configuration: PushlineConfiguration
+    ) throws -> [(node: String, isLoopback: Bool)] {
+        try Self.settings(configuration.broker).addresses
+            .filter { $0.username == "guest" && $0.password == "guest" }
+            .map { ($0.description, IPAddress.isLoopback(host: $0.host)) }
     }
 
     /// Where the broker's management API is asked, and as whom: as `broker.url` says where the address names nobody.

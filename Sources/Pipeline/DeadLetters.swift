@@ -2,6 +2,7 @@ package import Broker
 import FaultInjection
 package import Logging
 import PushModel
+import PushlineLogging
 import ServiceLifecycle
 package import Store
 
@@ -76,7 +77,8 @@ package struct DeadLetterConsumer: Service {
 
     private func keep(_ delivery: Delivery, _ subscription: any Subscription) async throws {
         let message = IncomingDeadLetter(delivery)
-        try await StoreRetry(logger: self.logger).run { try await self.store.deadLetter(message) }
+        let jobs = try await StoreRetry(logger: self.logger).run { try await self.store.deadLetter(message) }
+        LogContext.set(jobs: jobs)
         CrashPoint.deadStored.reach()
         self.logger.error(
             "A message was dead-lettered",

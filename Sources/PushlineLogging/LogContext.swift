@@ -2,7 +2,8 @@ package import Logging
 import NIOConcurrencyHelpers
 package import PushModel
 
-/// What lines of the log are about: the request that a server answers, or the message of a queue that a worker works on, and their jobs.
+/// What lines of the log are about: the request that a server answers, or the message of a queue that a worker works on, and their jobs
+/// with the requests that asked for them.
 ///
 /// It is the task's and of the tasks that it starts. The handler asks for it with each line that is written, so that no call has to
 /// give it, and a line that is not written costs nothing.
@@ -19,9 +20,9 @@ package final class LogContext: Sendable {
     private static let mostJobs = OutboxMessage.maximumMembers
 
     private let work: Work
-    private let jobs: NIOLockedValueBox<[JobID]>
+    private let jobs: NIOLockedValueBox<[JobTrace]>
 
-    private init(_ work: Work, jobs: [JobID] = []) {
+    private init(_ work: Work, jobs: [JobTrace] = []) {
         self.work = work
         self.jobs = NIOLockedValueBox(jobs)
     }
@@ -35,10 +36,16 @@ package final class LogContext: Sendable {
     package convenience init(message: String, of queue: String) { self.init(.message(id: message, queue: queue)) }
 
     /// - Parameter jobs: What the work is about, where neither a request nor a message brought it.
-    package convenience init(jobs: [JobID]) { self.init(.jobs, jobs: jobs) }
+    package convenience init(jobs: [JobTrace]) { self.init(.jobs, jobs: jobs) }
+
+    /// The id of the request that the task answers, for the jobs that it makes.
+    package static var request: RequestID? {
+        guard case .request(let id)? = Self.current?.work else { return nil }
+        return RequestID(id)
+    }
 
     /// Says what jobs the lines from here on are about; those before are forgotten.
-    package static func set(jobs: @autoclosure () -> [JobID]) {
+    package static func set(jobs: @autoclosure () -> [JobTrace]) {
         guard let context = Self.current else { return }
         let jobs = jobs()
         context.jobs.withLockedValue { $0 = jobs }
@@ -47,13 +54,13 @@ package final class LogContext: Sendable {
     /// Says that the lines from here on are about a job too.
     package static func add(job: JobID) {
         // One more than are named, which says that there are more.
-        Self.current?.jobs.withLockedValue { if $0.count <= Self.mostJobs { $0.append(job) } }
+        Self.current?.jobs.withLockedValue { if $0.count <= Self.mostJobs { $0.append(JobTrace(job)) } }
     }
 
-    /// The value of `job.id` for several jobs: their ids with commas between them, each once.
-    package static func text(_ jobs: some Sequence<JobID>) -> String {
-        var known: Set<JobID> = []
-        let ids = jobs.filter { known.insert($0).inserted }
+    /// The value of `job.id` for several jobs, and of `request.id`: the ids with commas between them, each once.
+    package static func text<ID: Hashable & CustomStringConvertible>(_ all: some Sequence<ID>) -> String {
+        var known: Set<ID> = []
+        let ids = all.filter { known.insert($0).inserted }
         let text = ids.prefix(Self.mostJobs).map(\.description).joined(separator: ",")
         return ids.count > Self.mostJobs ? text + ",…" : text
     }
@@ -61,6 +68,10 @@ package final class LogContext: Sendable {
     /// The fields of a line.
     package var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = [:]
+        let jobs = self.jobs.withLockedValue { $0 }
+        if !jobs.isEmpty { metadata["job.id"] = "\(Self.text(jobs.lazy.map(\.job)))" }
+        let requests = jobs.compactMap(\.request)
+        if !requests.isEmpty { metadata["request.id"] = "\(Self.text(requests))" }
         switch self.work {
         case .request(let id): metadata["request.id"] = "\(id)"
         case .message(let id, let queue):
@@ -68,8 +79,6 @@ package final class LogContext: Sendable {
             metadata["queue"] = "\(queue)"
         case .jobs: break
         }
-        let jobs = self.jobs.withLockedValue { $0 }
-        if !jobs.isEmpty { metadata["job.id"] = "\(Self.text(jobs))" }
         return metadata
     }
 

@@ -15,8 +15,8 @@ extension MetricDescription {
             deliveries, deliveryDelay, pushRequests, pushRequestDuration, pushBatchDuration, pushConnections,
             exchangesStopped, breakersOpen, breakersOpened, credentialExpiry,
         ] + [
-            storeCommitDuration, storeCommitChanges, storeBytes, storeLogBytes, storeFreeBytes,
-            backupTime,
+            storeCommitDuration, storeCommitChanges, storeUnansweredCommits, storeLostCommits, storeBytes,
+            storeLogBytes, storeFreeBytes, backupTime,
         ] + [
             processCPU, processMemory, processVirtualMemory, processOpenFiles, processMaximumFiles, processStart,
             processThreads,
@@ -357,6 +357,17 @@ extension MetricDescription {
         .histogram,
         bounds: counts,
         "how many changes a commit of the store held"
+    )
+    package static let storeUnansweredCommits = MetricDescription(
+        "pushline_store_unanswered_commits_total",
+        .counter,
+        by: [.outcome],
+        "commits to PostgreSQL whose answer was lost, by what became of them: `committed`, `repeated`, `unknown`"
+    )
+    package static let storeLostCommits = MetricDescription(
+        "pushline_store_lost_commits_total",
+        .counter,
+        "commits that PostgreSQL had acknowledged and has no more: it was restored, or a standby without them took over"
     )
     package static let storeBytes = MetricDescription(
         "pushline_store_bytes",

@@ -20,6 +20,9 @@ package final class CommitDeadline: Sendable {
     /// A commit has begun that writes something of the request.
     package func begin() { self.hasBegun.store(true, ordering: .relaxed) }
 
+    /// Until when a commit may begin; nil = one has.
+    package var limit: ContinuousClock.Instant? { self.hasBegun.load(ordering: .relaxed) ? nil : self.end }
+
     /// Whether the time is over, and no commit has begun.
     package func isOver(at now: ContinuousClock.Instant = .now) -> Bool {
         now >= self.end && !self.hasBegun.load(ordering: .relaxed)

@@ -1,6 +1,7 @@
 """The app's page as a test uses it, in either browser."""
 
 import json
+import time
 
 
 class Page:
@@ -17,10 +18,18 @@ class Page:
         self.until("document.documentElement.dataset.ready === 'yes'")
 
     def until(self, condition, *arguments):
-        """Waits for a state of the page; the browser's own limit for a script ends it."""
-        self.browser.run(
-            "while (!(%s)) await new Promise(resolve => setTimeout(resolve, 20));" % condition, *arguments
-        )
+        """Waits two minutes for a state of the page. Each look has five seconds: a browser may never answer one."""
+        end = time.monotonic() + 120
+        while not self.browser.run(
+            "const end = Date.now() + 5000;"
+            "const late = new Promise(resolve => setTimeout(resolve, 5000, false));"
+            "while (Date.now() < end) {"
+            "    if (await Promise.race([(async () => (%s))(), late])) return true;"
+            "    await new Promise(resolve => setTimeout(resolve, 20));"
+            "}"
+            "return false;" % condition, *arguments
+        ):
+            assert time.monotonic() < end, f"never true: {condition}"
 
     def value(self, expression, *arguments):
         return self.browser.run(f"return {expression};", *arguments)

@@ -74,7 +74,7 @@ import Testing
     @Test func aServiceThatGetsNothingIsRejected() throws {
         let form = NativePayload(kind: .alert, body: Array(#"{"aps":{}}"#.utf8))
         let content = Content.native(.init(message: nil, forms: [form]))
-        guard case .undeliverable(let outcome) = try self.prepare(content, for: .fcm, isDryRun: false) else {
+        guard case .undeliverable(let outcome, of: _) = try self.prepare(content, for: .fcm, isDryRun: false) else {
             Issue.record("it is deliverable")
             return
         }

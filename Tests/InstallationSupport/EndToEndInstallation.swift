@@ -331,11 +331,20 @@ package actor EndToEndInstallation {
         return Answer(status: response.statusCode, headers: headers, body: data)
     }
 
-    /// Registers a device as an app does.
+    /// Registers a device as an app does: what a busy machine answers with 503 is asked again.
     package func register(_ user: String, platform: String, handle: String, tags: [String] = []) async throws {
         let escaped = handle.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? handle
-        let issued = try await self.asUser(user, "POST", "/api/register?handle=\(escaped)")
-        guard issued.status == 200 else { throw Failure(description: "no id: \(issued.status)") }
+        let end = ContinuousClock.now + .seconds(60)
+        var issued = try await self.asUser(user, "POST", "/api/register?handle=\(escaped)")
+        while issued.status == 503, let pause = issued.headers["retry-after"].flatMap(Int.init),
+            ContinuousClock.now < end
+        {
+            try await Task.sleep(for: .seconds(pause))
+            issued = try await self.asUser(user, "POST", "/api/register?handle=\(escaped)")
+        }
+        guard issued.status == 200 else {
+            throw Failure(description: "no id: \(issued.status) \(String(decoding: issued.body, as: UTF8.self))")
+        }
         let id: String = try issued.decoded()
         let device: [String: Any] = ["Platform": platform, "Handle": handle, "Tags": tags]
         let body = String(decoding: try JSONSerialization.data(withJSONObject: device), as: UTF8.self)

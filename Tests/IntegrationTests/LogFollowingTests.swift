@@ -47,6 +47,10 @@ import Testing
                     }
                     let lines = try await Self.lines(of: job, in: worker, installation)
                     #expect(lines.allSatisfy { $0["message.id"] != nil && $0["queue"] != nil }, "\(lines)")
+                    // The delivery worker hears of the request when it asks how the batches stand.
+                    let asked = lines.filter { $0["request.id"] != nil }
+                    #expect(asked.contains { $0["level"] == "debug" }, "\(lines)")
+                    #expect(asked.allSatisfy { $0["request.id"] == answer.headers["request-id"] }, "\(lines)")
                 }
             }
         }

@@ -169,14 +169,14 @@ import Testing
         try await restart.underLoad(to: String(repeating: "0b", count: 32)) {
             let step = try await installation.runPushline(["store", "migrate"], environment: expanded)
             #expect(step.status == 0, "\(step.output)")
-            #expect(step.output.contains("version 2 now"))
+            #expect(step.output.contains("version 3 now"))
             for program in ["api", "send-worker", "delivery-worker", "register-worker"] {
                 try await restart.replace(program, program, by: "\(program).2", environment: expanded)
             }
             // Those that run now are of the version before the next step.
             let refused = try await installation.runPushline(["store", "migrate"], environment: contracted)
             #expect(refused.status == 1)
-            #expect(refused.output.contains("one of version 2 has the store open"))
+            #expect(refused.output.contains("one of version 3 has the store open"))
         }
         for program in ["api", "send-worker", "delivery-worker", "register-worker"] {
             #expect(try await installation.terminate("\(program).2") == 0)

@@ -271,6 +271,11 @@ import Testing
             (#"{"webpush":{"headers":[]}}"#, "message.webpush.headers"),
             (#"{"android":{"collapse_key":"a","collapseKey":"b"}}"#, "message.android.collapseKey"),
             (#"{"fcm_options":{},"fcmOptions":{}}"#, "message.fcmOptions"),
+            (#"{"webpush":{"fcm_options":{},"fcmOptions":{}}}"#, "message.webpush.fcmOptions"),
+            (
+                #"{"android":{"notification":{"clickAction":"a","click_action":"b"}}}"#,
+                "message.android.notification.click_action"
+            ),
             (#"{"data":{"a":"\ud800"}}"#, "message"),
             (#"{"apns":{"payload":7}}"#, "message.apns.payload"),
             (#"{"apns":{"payload":{}}}"#, "message.apns.payload.aps"),

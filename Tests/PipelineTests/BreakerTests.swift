@@ -1,3 +1,5 @@
+import LogRecorder
+import Logging
 import PushModel
 import PushServices
 import PushlineSimulator
@@ -77,6 +79,45 @@ struct BreakerTests {
             let statistics = SendStatistics(Array(repeating: result, count: 1000))
             #expect(breaker.record(statistics, as: .free, now: self.start) == nil)
         }
+    }
+
+    /// A sender's job says that a credential is refused and by which word, the operator's log also what the service says of the account.
+    @Test func whatAServiceSaysOfTheAccountIsInTheLogAlone() throws {
+        let said = "Permission denied on projects/acme-4711"
+        let refused = DeviceResult.misconfigured(reason: "status 403", status: 403, detail: said)
+        let log = LogRecorder()
+        let breakers = Breakers(Breaker.Configuration(), logger: log.logger(.info))
+        let key = Breakers.Key(app: .default, pns: .fcm, credential: .default)
+        _ = breakers.record(SendStatistics(Array(repeating: refused, count: 100), of: .fcm), as: .free, key)
+        let lines = log.lines
+        #expect(lines.map(\.level) == [.error, .warning])
+        #expect(lines.first?.fields["reason"] == "status 403; \(said)")
+        guard case .rejected(_, let reason) = breakers.enter(key) else { return #expect(Bool(false)) }
+        #expect(reason.cause == .credentials)
+        #expect(reason.text == "the app's credentials do not work at FCM: status 403")
+        // Another sentence with the same word is another fault; the same one is not said twice.
+        let other = DeviceResult.misconfigured(reason: "status 403", status: 403, detail: "API not enabled")
+        for result in [refused, other] {
+            _ = breakers.record(SendStatistics([result], of: .fcm), as: .free, key)
+        }
+        let errors = log.lines.filter { $0.level == .error }
+        #expect(errors.map { $0.fields["reason"] } == ["status 403; \(said)", "status 403; API not enabled"])
+        var devices = DeliverBatch.Devices()
+        devices.rows = [1]
+        devices.handles.append("token".utf8)
+        let batch = DeliverBatch(
+            app: .default,
+            key: BatchKey(job: .make(), pns: .fcm, page: 0, attempt: 0),
+            priority: .normal,
+            expires: .now.advanced(by: .seconds(3600)),
+            keepUntil: nil,
+            collapse: nil,
+            payload: NativePayload(kind: .message, body: []),
+            devices: devices
+        )
+        var builder = OutcomeBuilder(batch, recording: .failures, retry: RetryPolicy())
+        builder.add(builder.addUntried(stop: nil), [refused], stop: nil)
+        #expect(builder.outcome().retryReason == reason && builder.outcome().retries.count == 1)
     }
 
     /// A channel's host is the device's choice: one that does not exist is not a fault of the service.

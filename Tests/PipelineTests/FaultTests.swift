@@ -294,7 +294,7 @@ private final class RefusingStore: DeadLetterStore, SuspectStore {
 
     var refusals: Int { self.count.withLockedValue { $0 } }
 
-    func deadLetter(_ message: IncomingDeadLetter) async throws {
+    func deadLetter(_ message: IncomingDeadLetter) async throws -> [JobTrace] {
         self.count.withLockedValue { $0 += 1 }
         throw StoreError(.corrupt, "a list that cannot be read")
     }

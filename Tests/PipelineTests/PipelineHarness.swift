@@ -262,7 +262,8 @@ struct PipelineHarness: Sendable {
         priority: Priority = .normal,
         expires: Duration = .seconds(3600),
         startsAt: Timestamp? = nil,
-        recipients: RecipientList? = nil
+        recipients: RecipientList? = nil,
+        request: RequestID? = nil
     ) async throws -> Job {
         let new = NewJob(
             app: app,
@@ -271,7 +272,8 @@ struct PipelineHarness: Sendable {
             work: work,
             lifetime: expires,
             startsAt: startsAt,
-            recipients: recipients
+            recipients: recipients,
+            request: request
         )
         let accepted = try await self.accept([new])
         guard case .accepted(let job) = accepted.answers.first else {
@@ -289,7 +291,8 @@ struct PipelineHarness: Sendable {
         platforms: [PushService] = [],
         timeToLive: Duration? = nil,
         expires: Duration = .seconds(3600),
-        isPublished: Bool = true
+        isPublished: Bool = true,
+        request id: RequestID? = nil
     ) async throws -> JobID {
         let request = SendRequest(
             audience: .tag(try Tag(tag, .folded)),
@@ -297,7 +300,7 @@ struct PipelineHarness: Sendable {
             content: .message(.init(title: nil, body: text)),
             timeToLive: timeToLive
         )
-        let job = try await self.accept(.send(request), expires: expires)
+        let job = try await self.accept(.send(request), expires: expires, request: id)
         if isPublished { try await self.publish(job) }
         return job.id
     }

@@ -185,6 +185,20 @@ struct AnswerTests {
         #expect(reason(many.joined(separator: ",")).utf8.count == 200)
     }
 
+    /// Google names the project and the account, which are not the sender's.
+    @Test("what FCM says of a refused credential is for the operator", arguments: [401, 403, 404])
+    func fcmRefusals(status: Int) {
+        let denied = "Permission 'cloudmessaging.messages.create' denied on resource projects/acme-4711"
+        let body = #"{"error":{"code":\#(status),"message":"\#(denied)\u0007\n","status":"X"}}"#
+        let answer = FCMAnswers.answer(HTTP2Response(status: status, body: Array(body.utf8)))
+        let expected = DeviceResult.misconfigured(reason: "status \(status)", status: status, detail: denied)
+        #expect(answer.result(sent: Self.sent) == expected)
+        let long = #"{"error":{"message":"\#(String(repeating: "y", count: 5000))"}}"#
+        let bounded = FCMAnswers.answer(HTTP2Response(status: status, body: Array(long.utf8)))
+        #expect(bounded.detail?.utf8.count == 200)
+        #expect(FCMAnswers.answer(HTTP2Response(status: status)).detail == nil)
+    }
+
     @Test("FCM is never retried too soon", arguments: [(429, 60), (500, 10), (503, 10)])
     func fcmWait(status: Int, seconds: Int) {
         #expect(FCMAnswers.answer(HTTP2Response(status: status)).retryAfter == .seconds(seconds))

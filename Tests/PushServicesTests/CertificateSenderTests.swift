@@ -110,7 +110,7 @@ struct CertificateSenderTests {
             var app = senders
             app.spec.apns?.authentication = .certificate(.init(file: file, passwordFile: file + ".password"))
             let result = try await self.refusal(app)
-            guard case .misconfigured(let reason, nil)? = result else {
+            guard case .misconfigured(let reason, nil, nil)? = result else {
                 Issue.record("\(String(describing: result))")
                 return
             }

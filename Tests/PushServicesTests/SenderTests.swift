@@ -157,7 +157,7 @@ struct SenderTests {
         Fault(
             pns: .fcm,
             fault: .answer(reason: "NOT_FOUND"),
-            expected: .misconfigured(reason: "status 404; A fault on purpose: NOT_FOUND", status: 404)
+            expected: .misconfigured(reason: "status 404", status: 404, detail: "A fault on purpose: NOT_FOUND")
         ),
         Fault(
             pns: .wns,
@@ -221,7 +221,7 @@ struct SenderTests {
         try await Senders.with { senders in
             senders.simulator.inject(SimulatorFault(.answer(status: 401), pns: pns))
             let results = try await senders.sender(pns).send(senders.batch(pns, 1))
-            guard case .misconfigured(_, 401) = results[0] else {
+            guard case .misconfigured(_, 401, _) = results[0] else {
                 Issue.record("\(results)")
                 return
             }

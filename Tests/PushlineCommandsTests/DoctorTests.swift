@@ -77,6 +77,25 @@ import Testing
         #expect(found[0].words.contains(state) && found[0].words.contains(advice), "\(found[0].words)")
     }
 
+    @Test(arguments: [
+        ("amqp://127.0.0.1", true), ("amqp://guest:guest@localhost:5673/x", true), ("amqp://guest@[::1]/", true),
+        ("amqp://guest:guest@10.0.0.7:5672/", false), ("amqps://guest:guest@rabbit.example/push", false),
+        ("amqp://guest:guest@127.0.0.1,amqp://guest:guest@rabbit2.example", false),
+        ("amqp://guest:guest@localhost.example", false), ("amqp://pushline:guest@10.0.0.7", nil),
+        ("amqp://guest:s3cret-of-ours@10.0.0.7", nil), ("amqp://pushline:x@127.0.0.1", nil),
+    ])
+    func theBrokersDefaultUserIsSaid(url: String, isRight: Bool?) throws {
+        let configuration = try PushlineConfiguration(file: nil, environment: ["PUSHLINE_BROKER_URL": url])
+        let found = Checkup.account(try Composition.defaultAccounts(configuration))
+        #expect(found.map(\.isRight) == [isRight].compactMap { $0 })
+        #expect(found.allSatisfy { $0.subject == "broker user" && !$0.words.contains("guest:guest") }, "\(found)")
+        if isRight == false {
+            #expect(found[0].words.contains("rabbitmqctl add_vhost, add_user"))
+            let nodes = "at 127.0.0.1:5672, rabbit2.example:5672:"
+            #expect(found[0].words.contains(nodes) == url.contains("rabbit2"))
+        }
+    }
+
     @Test func descriptorsAreComparedWithTheConnections() {
         let enough = Checkup.descriptors(DescriptorLimit(soft: 1024, hard: 65_536), connections: 10_000)
         #expect(enough.isRight && enough.words.contains("soft 1024, hard 65536"))

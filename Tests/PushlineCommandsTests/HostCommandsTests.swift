@@ -422,9 +422,11 @@ import Testing
         )
         let found = try await self.doctor(host)
         let subjects = found.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
-        #expect(subjects == ["ok configuration", "wrong store", "wrong broker"])
+        #expect(subjects == ["ok configuration", "wrong store", "wrong broker", "ok broker"])
         #expect(found[1].contains("there is none") && found[1].contains("pushline apps apply"))
         #expect(found[2].contains("start RabbitMQ"))
+        // An address without a user means this one.
+        #expect(found[3].contains("broker user") && found[3].contains("guest, RabbitMQ's default user"))
         #expect(!FileManager.default.fileExists(atPath: host.path("none.sqlite")))
     }
 }

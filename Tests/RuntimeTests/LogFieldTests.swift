@@ -97,7 +97,26 @@ import Testing
         LogContext.$current.withValue(context) { for job in jobs { LogContext.add(job: job) } }
         let names = try #require(context.metadata["job.id"]?.description.split(separator: ","))
         #expect(names.count == OutboxMessage.maximumMembers + 1 && names.last == "…" && names.first == "\(jobs[0])")
-        LogContext.set(jobs: jobs)
+        LogContext.set(jobs: jobs.map { JobTrace($0) })
         #expect(LogContext.current == nil)
+    }
+
+    /// A message's jobs may be of several requests, and some of nobody knows which.
+    @Test func requestsAreThoseOfTheJobs() throws {
+        let (one, other) = (try #require(RequestID("r-1")), try #require(RequestID("r-2")))
+        let jobs = (0..<4).map { _ in JobID.make() }
+        let context = LogContext(message: "7", of: "q")
+        LogContext.$current.withValue(context) {
+            LogContext.set(jobs: jobs.map { JobTrace($0) })
+            #expect(context.metadata["request.id"] == nil && LogContext.request == nil)
+            LogContext.set(jobs: zip(jobs, [one, nil, other, one]).map { JobTrace($0, request: $1) })
+            #expect(context.metadata["request.id"] == "r-1,r-2")
+        }
+        LogContext.$current.withValue(LogContext(request: "mine")) {
+            LogContext.set(jobs: [JobTrace(jobs[0], request: one)])
+            #expect(LogContext.current?.metadata["request.id"] == "mine" && LogContext.request == RequestID("mine"))
+        }
+        // No header is taken for an id that could not stand in a line.
+        LogContext.$current.withValue(LogContext(request: "a,b")) { #expect(LogContext.request == nil) }
     }
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Has a Prometheus scrape a demonstration: it answers each query of the dashboard, and no alert rings where all is well.
+# Has a Prometheus scrape a demonstration: it answers each query of the dashboard, and no alert rings where all is well. Prints a table of
+# the queries, each with the number of series that answered it and the largest of them.
 #   Tests/Scripts/scrape.sh TOOLS ENV_FILE LOG
 set -euo pipefail
 
@@ -55,13 +56,21 @@ until [ "$(ask 'count(sum_over_time(up[1m]) >= 3)' | jq -r '.[0].value[1] // 0')
     sleep 0.5
 done
 
+DASHBOARD="$ROOT/deploy/prometheus/dashboard.json"
+ROW='%-52s %6s  %12s  %s\n'
 count=0
-while IFS= read -r query; do
+# shellcheck disable=SC2059  # the format of all rows
+printf "$ROW" panel series largest query
+while IFS=$'\t' read -r panel query; do
     series=$(ask "$query") || die "Prometheus does not answer $query"
     if [ "$series" = '[]' ] && ! [[ $query =~ $QUIET ]]; then die "Prometheus has nothing for $query"; fi
+    largest=$(jq -r 'map(.value[1] | select(test("^-?[0-9]")) | tonumber) | max // "-" | if type == "number" then . * 1000 | round / 1000 else . end' <<<"$series")
+    # shellcheck disable=SC2059
+    printf "$ROW" "$panel" "$(jq length <<<"$series")" "$largest" "$query"
     count=$((count + 1))
-done < <(jq -r '[.. | .expr? // empty][]' "$ROOT/deploy/prometheus/dashboard.json")
+done < <(jq -r '.. | objects | select(.targets?) | .title as $title | .targets[] | "\($title)\t\(.expr)"' "$DASHBOARD")
 [ "$count" -gt 0 ] || die "the dashboard has no queries"
+[ "$count" -eq "$(jq '[.. | .expr? // empty] | length' "$DASHBOARD")" ] || die "not every query of the dashboard is in a panel"
 
 rules=$(curl -fsS --max-time 10 "$URL/api/v1/rules" | jq -c '[.data.groups[].rules[]]')
 bad=$(jq -r '.[] | select(.health != "ok" or .state == "firing") | "\(.name): \(.health), \(.state) \(.lastError // "")"' <<<"$rules")

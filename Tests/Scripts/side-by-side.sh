@@ -55,8 +55,8 @@ grep -qF "$WORK/stubs.sh" "$ROOT/deploy/quickstart" || {
     exit 1
 }
 
-# All that one has, but its log: what is in its files, and when they were written.
-state_of() { (cd "$ROOT/.pushline" && find "$1" "$1.env" ! -path '*/logs/*' -printf '%p %i %T@\n' 2>/dev/null | sort); }
+# All that one has, but its logs: what is in its files, and when they were written.
+state_of() { (cd "$ROOT/.pushline" && find "$1" "$1.env" ! -path '*/logs' ! -path '*/logs/*' -printf '%p %i %T@\n' 2>/dev/null | sort); }
 
 # Becomes one.
 quickstart() { exec "$ROOT/deploy/quickstart" "$@" </dev/null; }
@@ -81,7 +81,7 @@ a_second_in_its_own_folder_runs_beside_it() {
     before=$(state_of quickstart)
     quickstart --stay --folder "$ROOT/.pushline/another" >"$WORK/beside.out" 2>&1 &
     second=$!
-    await [ -s "$ROOT/.pushline/another.env" ]
+    await grep -q 'Metrics:' "$WORK/beside.out"
     check "what it says of its addresses" "$(grep -c 'are in .pushline/another.env' "$WORK/beside.out")" 1
     kill -TERM "$second"
     wait "$second" || true
@@ -117,7 +117,7 @@ export ROOT BIN="$ROOT/.pushline/build/release" LOG="$WORK/demonstration.log" FO
 unset PUSHLINE_BIN
 quickstart --stay >"$WORK/first.out" 2>&1 &
 FIRST=$!
-await [ -s "$ROOT/.pushline/quickstart.env" ]
+await grep -q 'Metrics:' "$WORK/first.out"
 a_second_in_the_same_folder_says_so_and_touches_nothing
 a_second_in_its_own_folder_runs_beside_it
 the_tests_have_a_demonstration_of_their_own

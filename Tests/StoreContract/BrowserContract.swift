@@ -3,14 +3,14 @@ import Store
 import Testing
 
 /// A browser is its endpoint: one that registers with other keys replaces what it was, and is sent to once (decision 34).
-@Suite(.everyStore) struct BrowserContract {
-    let fixture: any StoreFixture
-    let scenario: Scenario
-    var store: any ResultStore { self.scenario.store }
+@Suite(.everyStore(with: [.outbox, .registrations])) struct BrowserContract {
+    let fixture: any RegistrationFixture
+    let scenario: RegistrationScenario
+    var store: any DeviceStore { self.scenario.devices }
 
     init() throws {
-        self.fixture = try StoreFixtures.make()
-        self.scenario = Scenario(self.fixture)
+        self.fixture = try StoreFixtures.makeRegistrations()
+        self.scenario = RegistrationScenario(self.fixture)
     }
 
     private func registration(_ id: RegistrationID) async throws -> Registration {
@@ -103,8 +103,6 @@ import Testing
     @Test func aDeadBrowserThatRegistersAgainIsNotPruned() async throws {
         let (old, new) = (try self.scenario.browser("a"), try self.scenario.browser("a"))
         let id = try await self.scenario.register(user: "ann", handle: old, pns: .web, tags: ["t"])
-        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
-        let key = try #require(try await self.scenario.fanOut(job).first)
         self.fixture.time.advance(.seconds(60))
         let sent = self.fixture.time.wall
         self.fixture.time.advance(.seconds(60))
@@ -112,7 +110,7 @@ import Testing
         let marks = [old, new].map { handle in
             DeadHandle(row: 1, handle: Handle(stored: handle), before: sent, reason: "Unsubscribed")
         }
-        #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 1, deadHandles: marks, at: sent)))
+        try await self.fixture.leave(marks, tag: "t", accepted: 1)
         #expect(try await self.scenario.prune(limit: 10) == 2)
         #expect(try await self.registration(id).state == .live)
         #expect(try await self.registration(id).handle?.text == new)

@@ -3,15 +3,15 @@ import Store
 import Testing
 
 /// What any store must do so that the due messages of one app keep no other's waiting (rule 12).
-@Suite(.everyStore) struct DueShareContract {
-    let fixture: any StoreFixture
-    let scenario: Scenario
-    var store: any ResultStore { self.scenario.store }
+@Suite(.everyStore(with: .outbox)) struct DueShareContract {
+    let fixture: any OutboxFixture
+    let scenario: OutboxScenario
+    var store: any JobOutbox { self.scenario.accepting }
     var time: TestTime { self.fixture.time }
 
     init() throws {
-        self.fixture = try StoreFixtures.make()
-        self.scenario = Scenario(self.fixture)
+        self.fixture = try StoreFixtures.makeOutbox()
+        self.scenario = OutboxScenario(self.fixture)
     }
 
     private func accept(_ count: Int, of app: AppID) async throws -> [JobID] {

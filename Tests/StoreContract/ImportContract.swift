@@ -3,14 +3,14 @@ import Store
 import Testing
 
 /// What any store must do with imported registrations (rules 2 and 11).
-@Suite(.everyStore) struct ImportContract {
-    let fixture: any StoreFixture
-    let scenario: Scenario
-    var store: any ResultStore { self.scenario.store }
+@Suite(.everyStore(with: [.outbox, .registrations])) struct ImportContract {
+    let fixture: any RegistrationFixture
+    let scenario: RegistrationScenario
+    var store: any DeviceStore { self.scenario.devices }
 
     init() throws {
-        self.fixture = try StoreFixtures.make()
-        self.scenario = Scenario(self.fixture)
+        self.fixture = try StoreFixtures.makeRegistrations()
+        self.scenario = RegistrationScenario(self.fixture)
     }
 
     /// A row in short.
@@ -193,17 +193,13 @@ import Testing
             #expect(try await self.scenario.upsert(other, user: "bob", handle: "aa") == .done)
         default:
             id = try await self.scenario.register(user: "ann", handle: "aa")
-            let job = try await self.scenario.accept(self.scenario.campaign(to: "username:ann"))
-            let key = try #require(try await self.scenario.fanOut(job).first)
             let mark = DeadHandle(
                 row: 1,
                 handle: Handle(stored: "aa"),
                 before: self.fixture.time.wall.advanced(by: .seconds(1)),
                 reason: "Unregistered"
             )
-            _ = try await self.scenario.record(
-                BatchOutcome(key: key, accepted: 1, deadHandles: [mark], at: self.fixture.time.wall)
-            )
+            try await self.fixture.leave([mark], tag: "username:ann", accepted: 1)
             #expect(try await self.scenario.prune(limit: 10) == 1)
         }
         #expect(try await self.store.registration(id, app: .default)?.state == state)

@@ -3,15 +3,15 @@ import Store
 import Testing
 
 /// What any store must do with jobs, apps, accounts and contents (rules 1, 12, 15 and 17).
-@Suite(.everyStore) struct JobContract {
-    let fixture: any StoreFixture
-    let scenario: Scenario
-    var store: any ResultStore { self.scenario.store }
+@Suite(.everyStore(with: .outbox)) struct JobContract {
+    let fixture: any OutboxFixture
+    let scenario: OutboxScenario
+    var store: any JobOutbox { self.scenario.accepting }
     var time: TestTime { self.fixture.time }
 
     init() throws {
-        self.fixture = try StoreFixtures.make(StoreOptions(maximumBacklog: 100))
-        self.scenario = Scenario(self.fixture)
+        self.fixture = try StoreFixtures.makeOutbox(StoreOptions(maximumBacklog: 100))
+        self.scenario = OutboxScenario(self.fixture)
     }
 
     private func new(_ key: String? = nil, hash: UInt8 = 1, caller: String = "account:a") throws -> NewJob {
@@ -75,8 +75,6 @@ import Testing
         let job = try await self.scenario.accept(self.new().again(work: .register(.delete(.random()))))
         let message = try self.scenario.message(of: job.id).id
         #expect(try await self.store.registerJobs(of: message).map(\.id) == [job.id])
-        #expect(try await self.store.claim(message, peeking: false) == nil)
-        #expect(try await self.store.claim(message, peeking: true) == nil)
         #expect(try await self.store.finishRegister(job.id, result: .gone) == "w")
         #expect(try await self.store.finishRegister(job.id, result: .done) == nil)
         #expect(try await self.store.registerJobs(of: message).isEmpty)
@@ -176,7 +174,7 @@ import Testing
         let cursor = try #require(first.cursor)
         #expect(Int64(cursor) == nil && cursor.utf8.count == 32)
         // The same in another process.
-        let next = try await self.fixture.another().jobs(JobQuery(app: .default, cursor: cursor, limit: 2))
+        let next = try await self.fixture.anotherOutbox().jobs(JobQuery(app: .default, cursor: cursor, limit: 2))
         #expect(next.items.count == 2 && next.cursor == nil)
         #expect(!next.items.map(\.id).contains(first.items[0].id))
         func code(_ read: () async throws -> Void) async -> StoreError.Code? {
@@ -200,8 +198,8 @@ import Testing
 
     /// A list of one's own many jobs that has none of them gives readers back after a part, and goes on from there.
     @Test func aFilteredListOfManyJobsIsReadInParts() async throws {
-        let scenario = Scenario(try StoreFixtures.make(StoreOptions(maximumBacklog: 100_000)))
-        let store = scenario.store
+        let scenario = OutboxScenario(try StoreFixtures.makeOutbox(StoreOptions(maximumBacklog: 100_000)))
+        let store = scenario.accepting
         let user = try UserName("busy", .folded)
         let send = Job.Work.send(try scenario.campaign(to: "t"))
         let kept = try await scenario.accept(scenario.campaign(to: "t", platforms: [.wns]), user: user).id

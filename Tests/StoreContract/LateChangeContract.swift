@@ -4,14 +4,14 @@ import Store
 import Testing
 
 /// Changes that come late end up where they would have been in time, also where what came after them is gone (rule 11).
-@Suite(.everyStore) struct LateChangeContract {
-    private let fixture: any StoreFixture
-    private let scenario: Scenario
-    private var store: any ResultStore { self.scenario.store }
+@Suite(.everyStore(with: [.outbox, .registrations])) struct LateChangeContract {
+    private let fixture: any RegistrationFixture
+    private let scenario: RegistrationScenario
+    private var store: any DeviceStore { self.scenario.devices }
 
     init() throws {
-        self.fixture = try StoreFixtures.make()
-        self.scenario = Scenario(self.fixture)
+        self.fixture = try StoreFixtures.makeRegistrations()
+        self.scenario = RegistrationScenario(self.fixture)
     }
 
     private func registration(_ id: RegistrationID) async throws -> Registration {
@@ -25,19 +25,13 @@ import Testing
     /// The push service says that a registration's handle is dead.
     private func prune(_ row: Int64, _ handle: String) async throws {
         self.fixture.time.advance(.seconds(60))
-        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
-        let key = try #require(try await self.scenario.fanOut(job).first)
         let mark = DeadHandle(
             row: row,
             handle: Handle(stored: handle),
             before: self.fixture.time.wall,
             reason: "Unregistered"
         )
-        #expect(
-            try await self.scenario.record(
-                BatchOutcome(key: key, accepted: 1, deadHandles: [mark], at: self.fixture.time.wall)
-            )
-        )
+        try await self.fixture.leave([mark], tag: "t", accepted: 1)
         #expect(try await self.scenario.prune(limit: 10) == 1)
     }
 

@@ -3,11 +3,11 @@ import Store
 import Testing
 
 /// Registrations that the app's backend makes and changes for its users (rule 11).
-@Suite(.everyStore) struct OnBehalfContract {
-    private let scenario: Scenario
-    private var store: any ResultStore { self.scenario.store }
+@Suite(.everyStore(with: [.outbox, .registrations])) struct OnBehalfContract {
+    private let scenario: RegistrationScenario
+    private var store: any DeviceStore { self.scenario.devices }
 
-    init() throws { self.scenario = Scenario(try StoreFixtures.make()) }
+    init() throws { self.scenario = RegistrationScenario(try StoreFixtures.makeRegistrations()) }
 
     private func registration(_ id: RegistrationID) async throws -> Registration {
         try #require(try await self.store.registration(id, app: .default))

@@ -58,6 +58,13 @@ import Testing
         #expect(try await !self.fixture.contains(Self.secret))
     }
 
+    /// Its message is a worker's of changes, and no send worker's.
+    @Test func aRegisterJobIsNotClaimed() async throws {
+        let message = try self.scenario.message(of: try await self.accept(.delete(.random())).id)
+        #expect(try await self.store.claim(message.id, peeking: false) == nil)
+        #expect(try await self.store.claim(message.id, peeking: true) == nil)
+    }
+
     @Test func aDeferredRegisterJobIsRetryingAndSaysWhy() async throws {
         let job = try await self.accept(.delete(.random()))
         let message = try self.scenario.message(of: job.id).id

@@ -3,8 +3,10 @@ package import PushModel
 package import Store
 
 /// What most tests need of a store: registered devices, accepted sends, batches.
-package struct Scenario: Sendable {
+package struct Scenario: RegisteringScenario {
     package let store: any ResultStore
+    package var accepting: any JobOutbox { self.store }
+    package var devices: any DeviceStore { self.store }
     package let time: TestTime
     private let outbox = NIOLockedValueBox(Outbox())
 
@@ -24,169 +26,7 @@ package struct Scenario: Sendable {
         self.time = time
     }
 
-    // MARK: Accepting
-
-    package func send(to expression: TagExpression, platforms: [PushService] = []) -> SendRequest {
-        SendRequest(audience: expression, platforms: platforms, content: .message(.init(title: "t", body: "b")))
-    }
-
-    /// A send that is fanned out page by page, however few have the tag: only sends to one tag share a message.
-    package func campaign(to tag: String, platforms: [PushService] = []) throws -> SendRequest {
-        self.send(
-            to: .any([.tag(try Tag(tag, .folded)), .tag(try Tag("nobody-has-this", .folded))]),
-            platforms: platforms
-        )
-    }
-
-    package func accept(
-        _ request: SendRequest,
-        app: AppID = .default,
-        priority: Priority = .normal,
-        lifetime: Duration = .seconds(86400),
-        waiter: String? = nil,
-        user: UserName? = nil
-    ) async throws -> Job {
-        try await self.accept(
-            NewJob(
-                app: app,
-                user: user,
-                priority: priority,
-                work: .send(request),
-                lifetime: lifetime,
-                waiter: waiter
-            )
-        )
-    }
-
-    /// Accepts a send to a list.
-    package func accept(
-        _ list: RecipientList,
-        platforms: [PushService] = [],
-        lifetime: Duration = .seconds(86_400),
-        startsAt: Timestamp? = nil
-    ) async throws -> Job {
-        let send = SendRequest(to: .list(list.count), platforms: platforms, content: .message(.init(body: "b")))
-        let work = Job.Work.send(send)
-        return try await self.accept(
-            NewJob(app: .default, work: work, lifetime: lifetime, startsAt: startsAt, recipients: list)
-        )
-    }
-
-    /// Accepts one job, and remembers its message.
-    package func accept(_ new: NewJob) async throws -> Job {
-        let accepted = try await self.store.accept([new])
-        guard case .accepted(let job) = accepted.answers.first else { throw Unexpected("\(accepted.answers)") }
-        if let message = accepted.messages.first { self.note(message, jobs: [job.id]) }
-        return job
-    }
-
-    /// The job that tells of a rich notification.
-    package func job(
-        of notification: NewRichNotification,
-        app: AppID = .default,
-        idempotency: NewJob.Idempotency? = nil
-    ) throws -> NewJob {
-        NewJob(
-            app: app,
-            user: notification.sender,
-            work: .send(self.send(to: .tag(Tag(user: notification.addressee)))),
-            lifetime: .seconds(3600),
-            idempotency: idempotency,
-            notification: notification
-        )
-    }
-
-    /// Keeps a rich notification, with its job.
-    ///
-    /// - Returns: Its id.
-    @discardableResult
-    package func keep(_ notification: NewRichNotification, app: AppID = .default) async throws -> Int32 {
-        _ = try await self.accept(self.job(of: notification, app: app))
-        return notification.id
-    }
-
-    // MARK: Registering
-
-    /// Registers a device as its app does: by asking for an id, and putting it.
-    @discardableResult
-    package func register(
-        user: String,
-        handle: String,
-        pns: PushService = .apns,
-        tags: [String] = [],
-        app: AppID = .default,
-        lifetime: Duration? = nil
-    ) async throws -> RegistrationID {
-        let candidate = RegistrationID.random()
-        let issued = try await self.store.register(
-            .issue(candidate: candidate, handles: [Handle(stored: handle)]),
-            of: RegisterJob(app: app, sequence: try await self.sequence(app: app))
-        )
-        guard case .issued(let id)? = issued else { throw Unexpected(String(describing: issued)) }
-        let result = try await self.upsert(
-            id,
-            user: user,
-            handle: handle,
-            pns: pns,
-            tags: tags,
-            app: app,
-            lifetime: lifetime
-        )
-        guard result == .done else { throw Unexpected(String(describing: result)) }
-        return id
-    }
-
-    /// A handle of a browser's endpoint, each time with other keys.
-    package func browser(_ name: String) throws -> String {
-        let subscription = WebPushSubscription(
-            endpoint: try WebPushEndpoint("https://push.example.com/" + name),
-            publicKey: (0..<65).map { $0 == 0 ? 4 : UInt8.random(in: .min ... .max) },
-            authenticationSecret: (0..<16).map { _ in UInt8.random(in: .min ... .max) }
-        )
-        return subscription.handle
-    }
-
-    package func upsert(
-        _ id: RegistrationID,
-        user: String?,
-        handle: String,
-        pns: PushService = .apns,
-        tags: [String] = [],
-        app: AppID = .default,
-        sequence: Int64? = nil,
-        lifetime: Duration? = nil
-    ) async throws -> RegisterResult? {
-        let number: Int64
-        if let sequence { number = sequence } else { number = try await self.sequence(app: app) }
-        return try await self.store.register(
-            .upsert(id, .init(pns: pns, handle: Handle(stored: handle), tags: try tags.map { try Tag($0, .folded) })),
-            of: RegisterJob(
-                app: app,
-                user: try user.map { try UserName($0, .folded) },
-                sequence: number,
-                lifetime: lifetime
-            )
-        )
-    }
-
-    /// The sequence of a new register job.
-    package func sequence(app: AppID = .default) async throws -> Int64 {
-        let new = NewJob(
-            app: app,
-            work: .register(.delete(.random())),
-            lifetime: .seconds(86400)
-        )
-        let job = try await self.accept(new)
-        _ = try await self.store.finishRegister(job.id, result: .done)
-        return job.sequence
-    }
-
     // MARK: Looking
-
-    package func job(_ id: JobID, app: AppID = .default) async throws -> Job {
-        guard let job = try await self.store.job(id, app: app) else { throw Unexpected("no job") }
-        return job
-    }
 
     /// The counts of all services together.
     package func counts(_ id: JobID, app: AppID = .default) async throws -> DeliveryCounts {
@@ -254,7 +94,9 @@ package struct Scenario: Sendable {
         return message
     }
 
-    func note(_ message: OutboxMessage, jobs: [JobID] = [], batches: [BatchKey] = []) {
+    package func note(_ message: OutboxMessage, jobs: [JobID]) { self.note(message, jobs: jobs, batches: []) }
+
+    func note(_ message: OutboxMessage, jobs: [JobID] = [], batches: [BatchKey]) {
         self.outbox.withLockedValue { outbox in
             for job in jobs { outbox.jobs[job] = message }
             for batch in batches { outbox.batches[batch] = message }
@@ -320,12 +162,13 @@ package struct Scenario: Sendable {
     }
 
     /// A message dies on its way.
+    @discardableResult
     package func deadLetter(
         _ messageID: String,
         type: String = "deliver",
         app: AppID? = .default,
         body: [UInt8] = [1, 2]
-    ) async throws {
+    ) async throws -> [JobTrace] {
         try await self.store.deadLetter(
             IncomingDeadLetter(queue: "pushline.x", type: type, messageID: messageID, app: app, reason: "r", body: body)
         )

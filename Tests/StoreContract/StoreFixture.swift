@@ -16,8 +16,19 @@ package protocol AdministrationFixture: Sendable {
     func anotherAdministration() throws -> any AppAdministration
 }
 
+/// Jobs and their messages, of apps that are declared.
+package typealias JobOutbox = AppAdministration & JobStore & OutboxStore
+
+/// A store that accepts jobs.
+package protocol OutboxFixture: AdministrationFixture {
+    var outbox: any JobOutbox { get }
+
+    /// Opens the same store once more, as another process does.
+    func anotherOutbox() throws -> any JobOutbox
+}
+
 /// A store that has everything.
-package protocol StoreFixture: AdministrationFixture {
+package protocol StoreFixture: RegistrationFixture {
     var store: any ResultStore { get }
 
     /// Opens the same store once more, as another process does.
@@ -31,16 +42,30 @@ package protocol StoreFixture: AdministrationFixture {
 
     /// How many transactions have changed the store through ``store``.
     func writes() async throws -> Int
-
-    /// What the driver's own check of what is stored finds wrong; empty = nothing.
-    func faults() async throws -> [String]
 }
 
 extension StoreFixture {
     package var administration: any AppAdministration { self.store }
     package var deadLetters: any DeadLetterStore { self.store }
 
+    package var outbox: any JobOutbox { self.store }
+
     package func anotherAdministration() throws -> any AppAdministration { try self.another() }
+    package func anotherOutbox() throws -> any JobOutbox { try self.another() }
+}
+
+/// What a driver has, or a suite needs.
+package struct StoreParts: OptionSet, Sendable {
+    package let rawValue: Int
+
+    package init(rawValue: Int) { self.rawValue = rawValue }
+
+    package static let administration = StoreParts(rawValue: 1)
+    /// Accepting jobs, and their messages.
+    package static let outbox = StoreParts(rawValue: 2)
+    /// Changing registrations, and finding the devices of audiences.
+    package static let registrations = StoreParts(rawValue: 4)
+    package static let all = StoreParts(rawValue: -1)
 }
 
 /// How a test wants its store.
@@ -56,19 +81,35 @@ package struct StoreOptions: Sendable {
     }
 }
 
-/// Makes an empty store with a driver; one that has administration alone is no ``StoreFixture``.
+/// Makes an empty store with a driver; one that has not everything is no ``StoreFixture``.
 package typealias StoreMaker = @Sendable (StoreOptions) throws -> any AdministrationFixture
 
 /// Where the suites of the contract get their stores from: each of their tests is run with every driver that has said how.
 package enum StoreFixtures {
     @TaskLocal fileprivate static var maker: StoreMaker?
-    /// By the names of their drivers; whether each has everything.
-    fileprivate static let drivers = Mutex<[String: (maker: StoreMaker, isWhole: Bool)]>([:])
+    /// By the names of their drivers; what each has.
+    fileprivate static let drivers = Mutex<[String: (maker: StoreMaker, parts: StoreParts)]>([:])
 
     /// Makes a store with the driver that the present test is run with.
     package static func make(_ options: StoreOptions = StoreOptions()) throws -> any StoreFixture {
         guard let fixture = try self.makeAdministration(options) as? any StoreFixture else {
-            throw Unexpected("the driver has administration alone: its suites have the trait .everyAdministration")
+            throw Unexpected("the driver has not everything: its suites have the trait .everyStore(with:)")
+        }
+        return fixture
+    }
+
+    /// Makes a store for suites that need its outbox.
+    package static func makeOutbox(_ options: StoreOptions = StoreOptions()) throws -> any OutboxFixture {
+        guard let fixture = try self.makeAdministration(options) as? any OutboxFixture else {
+            throw Unexpected("the driver accepts no jobs: its suites have the trait .everyStore(with:)")
+        }
+        return fixture
+    }
+
+    /// Makes a store for suites that need its registrations.
+    package static func makeRegistrations(_ options: StoreOptions = StoreOptions()) throws -> any RegistrationFixture {
+        guard let fixture = try self.makeAdministration(options) as? any RegistrationFixture else {
+            throw Unexpected("the driver has no registrations: its suites have the trait .everyStore(with:)")
         }
         return fixture
     }
@@ -83,8 +124,8 @@ package enum StoreFixtures {
 
 /// Of a suite of the contract: its tests are run with every driver.
 package struct EveryStoreTrait: TestTrait, SuiteTrait, TestScoping {
-    /// Whether drivers do that have administration alone.
-    fileprivate let isAdministration: Bool
+    /// What a driver must have for it.
+    fileprivate let needs: StoreParts
 
     package var isRecursive: Bool { true }
 
@@ -94,7 +135,7 @@ package struct EveryStoreTrait: TestTrait, SuiteTrait, TestScoping {
         performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
         let drivers = StoreFixtures.drivers.withLock { Array($0.values) }
-        let makers = drivers.filter { self.isAdministration || $0.isWhole }.map(\.maker)
+        let makers = drivers.filter { $0.parts.isSuperset(of: self.needs) }.map(\.maker)
         guard !makers.isEmpty else { throw Unexpected("no driver's tests have a suite with the trait .passesContract") }
         for maker in makers { try await StoreFixtures.$maker.withValue(maker) { try await function() } }
     }
@@ -105,10 +146,13 @@ package struct StoreTrait: SuiteTrait {}
 
 extension Trait where Self == EveryStoreTrait {
     /// The suite belongs to the contract.
-    package static var everyStore: Self { EveryStoreTrait(isAdministration: false) }
+    package static var everyStore: Self { EveryStoreTrait(needs: .all) }
 
     /// The suite belongs to the contract of administration.
-    package static var everyAdministration: Self { EveryStoreTrait(isAdministration: true) }
+    package static var everyAdministration: Self { .everyStore(with: .administration) }
+
+    /// The suite belongs to the contract of a part.
+    package static func everyStore(with parts: StoreParts) -> Self { EveryStoreTrait(needs: parts) }
 }
 
 extension Trait where Self == StoreTrait {
@@ -119,14 +163,18 @@ extension Trait where Self == StoreTrait {
         as driver: String,
         _ maker: @escaping @Sendable (StoreOptions) throws -> any StoreFixture
     ) -> Self {
-        StoreFixtures.drivers.withLock { $0[driver] = (maker, true) }
+        StoreFixtures.drivers.withLock { $0[driver] = (maker, .all) }
         return StoreTrait()
     }
 
-    /// The driver passes the contract of administration, where its server is there.
-    package static func passesAdministration(as driver: String, if isThere: Bool, _ maker: @escaping StoreMaker) -> Self
-    {
-        if isThere { StoreFixtures.drivers.withLock { $0[driver] = (maker, false) } }
+    /// The driver passes the contract of parts of a store, where its server is there.
+    package static func passes(
+        _ parts: StoreParts,
+        as driver: String,
+        if isThere: Bool,
+        _ maker: @escaping StoreMaker
+    ) -> Self {
+        if isThere { StoreFixtures.drivers.withLock { $0[driver] = (maker, parts) } }
         return StoreTrait()
     }
 }

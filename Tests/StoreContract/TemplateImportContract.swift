@@ -3,14 +3,14 @@ import Store
 import Testing
 
 /// What any store must do with imported registrations for templates (rules 2 and 11).
-@Suite(.everyStore) struct TemplateImportContract {
-    let fixture: any StoreFixture
-    let scenario: Scenario
-    var store: any ResultStore { self.scenario.store }
+@Suite(.everyStore(with: [.outbox, .registrations])) struct TemplateImportContract {
+    let fixture: any RegistrationFixture
+    let scenario: RegistrationScenario
+    var store: any DeviceStore { self.scenario.devices }
 
     init() throws {
-        self.fixture = try StoreFixtures.make()
-        self.scenario = Scenario(self.fixture)
+        self.fixture = try StoreFixtures.makeRegistrations()
+        self.scenario = RegistrationScenario(self.fixture)
     }
 
     private func row(

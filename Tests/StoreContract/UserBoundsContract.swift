@@ -3,14 +3,14 @@ import Store
 import Testing
 
 /// What one user can make a store keep: live registrations, ended ones, and what stays of deleting ids that nobody has.
-@Suite(.everyStore) struct UserBoundsContract {
-    private let fixture: any StoreFixture
-    private let scenario: Scenario
-    private var store: any ResultStore { self.scenario.store }
+@Suite(.everyStore(with: [.outbox, .registrations])) struct UserBoundsContract {
+    private let fixture: any RegistrationFixture
+    private let scenario: RegistrationScenario
+    private var store: any DeviceStore { self.scenario.devices }
 
     init() throws {
-        self.fixture = try StoreFixtures.make()
-        self.scenario = Scenario(self.fixture)
+        self.fixture = try StoreFixtures.makeRegistrations()
+        self.scenario = RegistrationScenario(self.fixture)
     }
 
     private func change(
@@ -237,10 +237,10 @@ import Testing
         #expect(try await self.change(.delete(try #require(RegistrationID("x")))) == .done)
         if clockIsBehind { self.fixture.time.jump(.seconds(400 * 86_400)) }
         self.fixture.time.advance(.seconds(86_399))
-        try await self.store.perform(.remove(.registrations, olderThan: .seconds(60)), limit: 10)
+        try await self.fixture.perform(.remove(.registrations, olderThan: .seconds(60)), limit: 10)
         #expect(try await self.put("x", sequence: late) == .gone)
         self.fixture.time.advance(.seconds(1))
-        try await self.store.perform(.remove(.registrations, olderThan: .seconds(60)), limit: 10)
+        try await self.fixture.perform(.remove(.registrations, olderThan: .seconds(60)), limit: 10)
         #expect(try await self.state("x") == nil)
         #expect(try await self.put("x", sequence: late) == .refused("its time is over"))
         #expect(try await self.put("x") == .done)

@@ -6,8 +6,7 @@ import Testing
 
 /// All that a store can do, once: so that it has prepared all its statements.
 enum Everything {
-    /// Does it; the second part while the store has the most rows.
-    static func perform(_ scenario: Scenario, beforeRemovals: () async throws -> Void = {}) async throws {
+    static func perform(_ scenario: Scenario) async throws {
         let store = scenario.store
         let user = try UserName("ann", .folded)
         let id = try await scenario.register(
@@ -152,7 +151,6 @@ enum Everything {
         _ = try await store.richNotification(1, app: .default)
         try await Self.sendToLists(scenario)
         try await Self.doEverythingTogether(scenario)
-        try await beforeRemovals()
         try await Self.removeUsers(scenario)
         try await Self.removeEverything(scenario)
     }
@@ -267,121 +265,5 @@ enum Everything {
         }
         #expect(removed > 5)
         try await scenario.expireRegistrations(limit: 5)
-    }
-}
-
-extension Everything {
-    /// Rows for the tables that have none while the rest is done.
-    static func furnish(_ scenario: Scenario) async throws {
-        let store = scenario.store
-        let (ann, watch) = (try UserName("ann", .folded), try CredentialName("watch"))
-        let apns = AppSpec.APNs {
-            $0.authentication = .token(.init(keyFile: "/k", keyID: "K", teamID: "T"))
-            $0.topic = "com.example.app"
-            $0.devicesPerSecond = 100
-        }
-        let spec = AppSpec {
-            $0.apns = apns
-            $0.credentials[.apns, watch] = apns
-        }
-        _ = try await store.apply(.app(.default, spec))
-        let account = Account(app: .default, name: ann, role: .user, isDisabled: false, created: scenario.time.wall)
-        try await store.apply(.account(.put(account, passwordHash: "hash")))
-        _ = try await store.openSession(
-            NewSession(
-                app: .default,
-                user: ann,
-                hash: [7],
-                passwordHash: "hash",
-                lifetime: .seconds(1000),
-                idle: .seconds(100),
-                limit: 3
-            )
-        )
-        let key = APIKey(app: .default, name: "backend", role: .sender, created: scenario.time.wall, revoked: nil)
-        try await store.apply(.key(.add(key, hash: [2])))
-        let rule = HubRule(
-            app: .default,
-            name: "Full",
-            rights: Set(HubRule.Right.allCases),
-            primaryKey: "a",
-            secondaryKey: "b",
-            created: scenario.time.wall
-        )
-        try await store.apply(.hubRule(.add(rule)))
-        try await store.apply(.pause(.begin(.send, app: .default, by: "root")))
-        _ = try await store.suspect([UInt8](repeating: 1, count: 16))
-        try await Self.furnishDevices(scenario, ann, watch)
-        try await Self.furnishSends(scenario, ann)
-    }
-
-    private static func furnishDevices(
-        _ scenario: Scenario,
-        _ ann: UserName,
-        _ watch: CredentialName
-    ) async throws {
-        let upsert = RegisterRequest.Upsert(
-            pns: .apns,
-            handle: Handle(stored: "ee"),
-            credential: watch,
-            tags: [try Tag("t", .folded)],
-            template: DeviceTemplate(name: "news", content: .init(body: #"{"aps":{"alert":"$(m)"}}"#))
-        )
-        for (number, request) in [RegisterRequest.upsert(.random(), upsert), .delete(.random())].enumerated() {
-            _ = try await scenario.store.register(
-                request,
-                of: RegisterJob(app: .default, user: ann, sequence: try await scenario.sequence(), most: 100 + number)
-            )
-        }
-        // A handle that is another device's now.
-        let id = try await scenario.register(user: "fay", handle: "f1", tags: ["t"])
-        _ = try await scenario.upsert(id, user: "fay", handle: "f2", tags: ["t"])
-        try await scenario.register(user: "gil", handle: "f1", tags: ["t"])
-    }
-
-    private static func furnishSends(_ scenario: Scenario, _ ann: UserName) async throws {
-        let store = scenario.store
-        let content = try await store.put(StoredContent(owner: ann, mediaType: "image/png", bytes: [1]), app: .default)
-        try await scenario.keep(
-            NewRichNotification(
-                sender: nil,
-                addressee: ann,
-                message: "m",
-                richType: "img",
-                content: content,
-                isSecure: false,
-                quota: NewRichNotification.Quota(perSender: 5, perApp: 5)
-            )
-        )
-        let job = try await scenario.accept(scenario.campaign(to: "t"), user: ann)
-        let batch = try #require(try await scenario.fanOut(job).first)
-        let dead = DeadHandle(row: 2, handle: Handle(stored: "bb"), before: scenario.time.wall, reason: "r")
-        let failure = DeviceFailure(row: 2, failure: .unregistered, status: 410, reason: "r")
-        let outcome = BatchOutcome(key: batch, failures: [failure], deadHandles: [dead], at: scenario.time.wall)
-        _ = try await scenario.record(outcome)
-        let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)", .folded) })
-        _ = try await scenario.accept(scenario.send(to: many))
-        _ = try await scenario.accept(.list(apns: 2))
-        try await scenario.deadLetter("4711")
-        let call = Recipient(place: 1, pns: .apns, handle: Handle(stored: "news"), reference: nil)
-        let send = SendRequest(
-            to: .hub(.tag(try Tag("news", .folded)), calls: 1),
-            content: .message(.init(body: "b"))
-        )
-        let atHub = try await scenario.accept(
-            NewJob(
-                app: .default,
-                work: .send(send),
-                lifetime: .seconds(3600),
-                recipients: RecipientList(handles: [call])
-            )
-        )
-        let hubCall = HubCallKey(job: atHub.id, pns: .apns, number: call.number)
-        _ = try await store.beginHubCalls([hubCall], lasting: .seconds(30), isWithdrawn: false)
-        let removal = Job.Work.register(.removeUser(try UserName("dan", .folded), withAccount: true))
-        let removing = try await scenario.accept(
-            NewJob(app: .default, key: "k", work: removal, lifetime: .seconds(60))
-        )
-        _ = try await store.register(removing)
     }
 }

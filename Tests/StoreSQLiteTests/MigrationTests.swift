@@ -16,10 +16,13 @@ struct MigrationTests {
 
     init() throws { self.keep = try TemporaryStore() }
 
-    /// How a program with these steps opens the store.
+    /// The version of this program, from which the tests' steps lead on.
+    private static let version = Schema.plan.version
+
+    /// How a program with these further steps opens the store.
     private func program(_ steps: SchemaStep..., path: String? = nil) -> SQLiteStore.Configuration {
         var configuration = SQLiteStore.Configuration(path: path ?? self.keep.store.configuration.path)
-        configuration.schema = SchemaPlan(steps: steps)
+        configuration.schema = SchemaPlan(steps: Schema.plan.steps + steps)
         return configuration
     }
 
@@ -42,11 +45,13 @@ struct MigrationTests {
         let newer = self.program(self.expand)
         #expect(
             try self.refusal(newer)
-                == "its tables have version 1, and this program needs version 2: run pushline store migrate"
+                == """
+                its tables have version \(Self.version), and this program needs version \(Self.version + 1): run pushline store migrate
+                """
         )
         #expect(try SQLiteStore.pendingSteps(newer).steps.map(\.summary) == ["a column"])
         let before = try await self.keep.scenario.accept(self.keep.scenario.campaign(to: "t"))
-        try SQLiteStore.takeStep(to: 2, newer)
+        try SQLiteStore.takeStep(to: Self.version + 1, newer)
         #expect(try SQLiteStore.pendingSteps(newer).steps.isEmpty)
         // The old one goes on, and another of it opens the store.
         _ = try await self.keep.scenario.accept(self.keep.scenario.campaign(to: "t"))
@@ -58,42 +63,51 @@ struct MigrationTests {
 
     @Test func aStepThatContractsWaitsForTheEndOfOlderPrograms() async throws {
         let newest = self.program(self.expand, self.contract)
-        try SQLiteStore.takeStep(to: 2, newest)
+        try SQLiteStore.takeStep(to: Self.version + 1, newest)
         do {
             let older = try self.open(self.program(self.expand))
-            let fault = #expect(throws: StoreError.self) { try SQLiteStore.takeStep(to: 3, newest) }
+            let fault = #expect(throws: StoreError.self) { try SQLiteStore.takeStep(to: Self.version + 2, newest) }
             #expect(fault?.code == .conflict)
             // The oldest one is named first: the test's own store.
-            #expect(fault?.message.contains("one of version 1 has the store open") == true)
+            #expect(fault?.message.contains("one of version \(Self.version) has the store open") == true)
             withExtendedLifetime(older) {}
         }
-        #expect(try self.found() == SchemaVersion(number: 2, opensFrom: 1))
+        #expect(try self.found() == SchemaVersion(number: Self.version + 1, opensFrom: Self.version))
     }
 
     @Test func afterAStepThatContractsOlderProgramsAreRefused() async throws {
         let path = self.keep.folder.appending(path: "own.sqlite").path
         do { _ = try self.open(self.program(path: path)) }
         let newest = self.program(self.expand, self.contract, path: path)
-        for number in 2...3 { try SQLiteStore.takeStep(to: number, newest) }
+        for number in Self.version + 1...Self.version + 2 { try SQLiteStore.takeStep(to: number, newest) }
         // Taken again by somebody who came late, it does nothing.
-        try SQLiteStore.takeStep(to: 3, newest)
+        try SQLiteStore.takeStep(to: Self.version + 2, newest)
         let words = try self.refusal(self.program(self.expand, path: path))
-        #expect(words.contains("its tables have version 3, made by a newer Pushline, and this program needs version 2"))
+        let (newer, own) = (Self.version + 2, Self.version + 1)
+        #expect(
+            words.contains(
+                "its tables have version \(newer), made by a newer Pushline, and this program needs version \(own)"
+            )
+        )
         _ = try self.open(newest)
     }
 
     /// A step that fails has done nothing, whatever of it came first.
     @Test func aStepIsOneTransaction() throws {
+        let before = try self.found()
         let broken = SchemaStep(.expand, "half", sql: "CREATE TABLE half(a INTEGER); CREATE TABLE half(a INTEGER)")
-        #expect(throws: StoreError.self) { try SQLiteStore.takeStep(to: 2, self.program(broken)) }
-        #expect(try self.found() == .first)
-        try SQLiteStore.takeStep(to: 2, self.program(SchemaStep(.expand, "whole", sql: "CREATE TABLE half(a INTEGER)")))
+        #expect(throws: StoreError.self) { try SQLiteStore.takeStep(to: Self.version + 1, self.program(broken)) }
+        #expect(try self.found() == before)
+        try SQLiteStore.takeStep(
+            to: Self.version + 1,
+            self.program(SchemaStep(.expand, "whole", sql: "CREATE TABLE half(a INTEGER)"))
+        )
     }
 
     /// A store that is made today is the same as one that has grown.
     @Test func aNewStoreTakesEveryStep() async throws {
         let made = try self.open(self.program(self.expand, path: self.keep.folder.appending(path: "new.sqlite").path))
-        try SQLiteStore.takeStep(to: 2, self.program(self.expand))
+        try SQLiteStore.takeStep(to: Self.version + 1, self.program(self.expand))
         func tables(_ store: SQLiteStore) async throws -> Set<String> {
             try await store.pool.read { database in
                 Set(
@@ -119,16 +133,16 @@ struct MigrationTests {
         let newest = self.program(self.expand)
         let (old, new) = (self.keep.folder.appending(path: "old").path, self.keep.folder.appending(path: "new").path)
         try SQLiteStore.backUp(newest.path, to: old)
-        try SQLiteStore.takeStep(to: 2, newest)
+        try SQLiteStore.takeStep(to: Self.version + 1, newest)
         try SQLiteStore.backUp(newest.path, to: new)
         // An older one is restored as it is, and migrated then; one that needs a newer program is refused.
         let restored = self.keep.folder.appending(path: "restored.sqlite").path
         try SQLiteStore.restore(old, to: restored, plan: newest.schema)
-        try SQLiteStore.takeStep(to: 2, self.program(self.expand, path: restored))
+        try SQLiteStore.takeStep(to: Self.version + 1, self.program(self.expand, path: restored))
         _ = try self.open(self.program(self.expand, path: restored))
         let contracted = self.keep.folder.appending(path: "contracted.sqlite").path
         try SQLiteStore.restore(old, to: contracted, plan: newest.schema)
-        for number in 2...3 {
+        for number in Self.version + 1...Self.version + 2 {
             try SQLiteStore.takeStep(to: number, self.program(self.expand, self.contract, path: contracted))
         }
         let fault = #expect(throws: StoreError.self) {

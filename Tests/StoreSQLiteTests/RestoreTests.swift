@@ -100,12 +100,17 @@ struct RestoreTests {
     }
 
     /// Restores a copy, and opens what came of it.
-    private func restore(_ file: String, stopping: Bool) throws -> (unfinished: UnfinishedSends?, scenario: Scenario) {
+    private func restore(
+        _ file: String,
+        stopping: Bool,
+        plan: SchemaPlan = Schema.plan
+    ) throws -> (unfinished: UnfinishedSends?, scenario: Scenario) {
         let path = self.path("restored.sqlite")
         let unfinished = try SQLiteStore.restore(
             file,
             to: path,
             stoppingUnfinished: stopping,
+            plan: plan,
             source: GoingTime(time: self.keep.time)
         )
         let store = try SQLiteStore(configuration: .init(path: path), source: self.keep.time)
@@ -129,7 +134,10 @@ struct RestoreTests {
     }
 
     /// What was at a broker waits for no lease: there is a new one, with nothing in it.
-    @Test func whatWasPublishedIsDueAtOnce() async throws {
+    ///
+    /// Nor does it where a step is still to be taken.
+    @Test(arguments: [false, true])
+    func whatWasPublishedIsDueAtOnce(isOlder: Bool) async throws {
         let (message, _) = try await self.scenario.acceptGroup(["u0", "u1"])
         let (keys, deliveries) = try await self.scenario.fanOut(group: message)
         let (queued, waiting) = try await self.scenario.acceptGroup(["u2"])
@@ -137,8 +145,8 @@ struct RestoreTests {
         let file = try self.backUp()
         self.keep.time.advance(.seconds(2))
         #expect(try await self.scenario.takeDue(overdue: .seconds(1)).isEmpty)
-        let (unfinished, restored) = try self.restore(file, stopping: false)
-        #expect(unfinished?.sends == 3)
+        let (unfinished, restored) = try self.restore(file, stopping: false, plan: isOlder ? Self.later : Schema.plan)
+        #expect(unfinished?.sends == (isOlder ? nil : 3))
         self.keep.time.advance(.seconds(1))
         let due = try await restored.takeDue(overdue: .seconds(1))
         #expect(Set(due.map(\.id)) == Set(deliveries.map(\.id) + [queued.id]))
@@ -202,10 +210,15 @@ struct RestoreTests {
         #expect(try self.restore(file, stopping: false).unfinished == self.expected)
     }
 
+    /// Of a program that has a step more.
+    private static let later = SchemaPlan(
+        steps: Schema.plan.steps + [SchemaStep(.expand, "adds a table", sql: "CREATE TABLE more(id INTEGER) STRICT")]
+    )
+
     /// Its tables are not those that this program's statements are written for.
     @Test func anOlderBackupIsNotStopped() async throws {
         let file = try self.backUp()
-        let plan = SchemaPlan(steps: [SchemaStep(.expand, "adds a table", sql: "CREATE TABLE more(id INTEGER) STRICT")])
+        let plan = Self.later
         let path = self.path("restored.sqlite")
         let error = #expect(throws: StoreError.self) {
             try SQLiteStore.restore(file, to: path, stoppingUnfinished: true, plan: plan)

@@ -20,7 +20,7 @@ import Testing
     private let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString)")
 
     /// How a program with these steps opens the stored one, as a file of its own.
-    private func load(_ steps: SchemaStep...) throws -> SQLiteStore.Configuration {
+    private func load(_ steps: [SchemaStep] = []) throws -> SQLiteStore.Configuration {
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let path = self.folder.appending(path: "store.sqlite").path
         let text = try String(contentsOf: Self.file, encoding: .utf8)
@@ -44,18 +44,12 @@ import Testing
         try SQLiteStore(configuration: configuration, source: self.time)
     }
 
-    /// Version 1 is that of release 0.1.0: whoever changes the tables writes a step.
-    ///
-    /// With `PUSHLINE_WRITE_DOCS=1` the stored one is made anew where it does not fit: for a mistake that no installation can have met.
+    /// Whoever changes the tables writes a step.
     @Test func itHasTheTablesOfVersion1AndRowsInAll() async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         let new = try self.open(Self.program([], self.folder.appending(path: "new.sqlite").path))
         let wanted = try await new.pool.read(StoreText.schema)
-        let text = (try? String(contentsOf: Self.file, encoding: .utf8)) ?? ""
-        if ProcessInfo.processInfo.environment["PUSHLINE_WRITE_DOCS"] == "1", !wanted.allSatisfy(text.contains) {
-            try await Self.write()
-        }
         let (found, empty) = try SQLiteStore.connection(self.load().path).inDatabase { database in
             (
                 try StoreText.schema(of: database),
@@ -63,31 +57,10 @@ import Testing
             )
         }
         let words = """
-            version 1 of the tables has changed, which is that of release 0.1.0: leave Schema and Tests/Stores/sqlite-1.sql as they are, \
-            and add a step to Schema.plan
+            version 1 of the tables has changed: leave Schema and Tests/Stores/sqlite-1.sql as they are, and add a step to Schema.steps
             """
         #expect(found == wanted, "\(words)")
         #expect(empty == [])
-    }
-
-    private static func write() async throws {
-        let keep = try TemporaryStore()
-        try await Everything.perform(keep.scenario) {
-            try await Everything.furnish(keep.scenario)
-            // Which a send to templates makes, at the service that has two names.
-            try await keep.store.pool.writeWithoutTransaction { database in
-                try database.execute(
-                    sql: "INSERT INTO platform_count SELECT min(sequence), 'gcm', ?, 1 FROM job",
-                    arguments: [DeliveryCountClass.accepted.number]
-                )
-            }
-            let text = try await keep.store.pool.read(StoreText.text)
-            try FileManager.default.createDirectory(
-                at: Self.file.deletingLastPathComponent(),
-                withIntermediateDirectories: true
-            )
-            try text.write(to: Self.file, atomically: true, encoding: .utf8)
-        }
     }
 
     /// What this program makes of the rows.
@@ -120,21 +93,34 @@ import Testing
         }
     }
 
-    /// The trial steps of both kinds, from 1 to 2: nothing is lost, and who may open it then is as the plan says.
+    /// It takes this program's own steps, and then the trial steps of both kinds: nothing is lost, and who may open it then is as the
+    /// plan says.
     @Test(arguments: [
         SchemaStep(.expand, "a column", sql: "ALTER TABLE job ADD COLUMN trial INTEGER"),
         SchemaStep(.contract, "an index goes", sql: "DROP INDEX job_stopped"),
     ])
     func itIsOpenedAndMigrated(step: SchemaStep) async throws {
         defer { try? FileManager.default.removeItem(at: self.folder) }
-        let newer = try self.load(step)
-        let older = Self.program([], newer.path)
+        let own = Schema.plan
+        let older = try self.load(own.steps)
+        let refused = #expect(throws: StoreError.self) { try self.open(older) }
+        #expect(
+            refused?.message.hasSuffix("this program needs version \(own.version): run pushline store migrate") == true
+        )
+        #expect(try SQLiteStore.pendingSteps(older).steps.count == own.steps.count)
+        for number in own.steps.indices { try SQLiteStore.takeStep(to: number + 2, older) }
+        let newer = Self.program(own.steps + [step], older.path)
         let before = try await Content(of: self.open(older))
         #expect(before.least > 0 && before.jobs.count > 5)
+        // They were accepted when none was kept.
+        #expect(before.jobs.allSatisfy { $0.request == nil })
         let behind = #expect(throws: StoreError.self) { try self.open(newer) }
-        #expect(behind?.message.hasSuffix("this program needs version 2: run pushline store migrate") == true)
+        #expect(
+            behind?.message.hasSuffix("this program needs version \(own.version + 1): run pushline store migrate")
+                == true
+        )
         #expect(try SQLiteStore.pendingSteps(newer).steps.count == 1)
-        try SQLiteStore.takeStep(to: 2, newer)
+        try SQLiteStore.takeStep(to: own.version + 1, newer)
         let store = try self.open(newer)
         #expect(try await Content(of: store) == before)
         #expect(try await store.checkFile() == [])
@@ -177,12 +163,5 @@ enum StoreText {
         return try String.fetchAll(database, sql: "SELECT \(values) FROM \(table)").map {
             "INSERT INTO \(table) VALUES (\($0))"
         }
-    }
-
-    static func text(of database: GRDB.Database) throws -> String {
-        let statements = try Self.statements(of: database)
-        let rows = try Self.tables(of: database).flatMap { try Self.rows(of: $0, in: database) }
-        let numbers = try Self.rows(of: "sqlite_sequence", in: database)
-        return (statements + rows + ["DELETE FROM sqlite_sequence"] + numbers).map { $0 + ";\n" }.joined()
     }
 }

@@ -34,6 +34,21 @@ struct UnreadableRowTests {
         #expect(try await keep.store.state().jobs == 0)
     }
 
+    /// Whoever writes the file writes no lines of the log with it.
+    @Test(arguments: ["a\nb", "a,b", "", String(repeating: "x", count: 65)])
+    func aRequestThatCannotStandInALineIsNone(text: String) async throws {
+        let keep = try TemporaryStore()
+        let scenario = keep.scenario
+        let job = try await scenario.accept(scenario.campaign(to: "t"))
+        try await keep.store.write { context in
+            try context.database.run("UPDATE job SET request = ? WHERE id = ?", [text, job.id.blob])
+        }
+        let found = try await scenario.job(job.id)
+        #expect(found.request == nil && found.state == .queued)
+        let claim = try #require(try await scenario.claimCampaign(job))
+        #expect(claim.campaign.job.trace == JobTrace(job.id))
+    }
+
     /// The sweeper asks for the batches of each message that it has taken: one that fails fails all of them.
     @Test func anUnreadableRetryDoesNotFailOthers() async throws {
         let keep = try TemporaryStore()

@@ -28,6 +28,27 @@ chaos_unshare() {
     if [ "$(id -u)" -eq 0 ]; then exec unshare -m "$@"; else exec unshare -rm "$@"; fi
 }
 
+# A program that was told to die at its first commit, and goes on, would pass each crash point by.
+chaos_check_points() {
+    local dir=$1/points bin=$2 status=0
+    rm -rf "$dir"
+    mkdir -p "$dir"
+    printf 'apps:\n  default: {}\n' >"$dir/apps.yaml"
+    (
+        PUSHLINE_STORE_PATH="$dir/store.sqlite" PUSHLINE_CRASH_AT=store.committing \
+            "$bin/pushline" apps apply "$dir/apps.yaml" --config "$ROOT/Config/pushline.yaml"
+        # A command of its own, so that this shell outlives the other and says here, and not on the terminal, how it ended.
+        exit $?
+    ) >"$dir/log" 2>&1 || status=$?
+    case $status in
+    137) ;;
+    0) die "--every-point needs crash points, and the programs in $bin have none: they are built for release. Without PUSHLINE_BIN this \
+builds others, or name the folder of a debug build (.build/debug)" ;;
+    *) die "$bin/pushline fails: $(tail -n 1 "$dir/log")" ;;
+    esac
+    rm -rf "$dir"
+}
+
 chaos_run() {
     local dir=$1 bin=$2 status=0 disk=() python
     python=$(chaos_python)
@@ -35,6 +56,7 @@ chaos_run() {
     rm -rf "$dir/broker" "$dir/run"
     mkdir -p "$dir/run/data"
     chmod 700 "$dir"
+    case " $* " in *" --every-point "*) chaos_check_points "$dir" "$bin" ;; esac
     CHAOS_BROKER="$dir/broker"
     broker_certificates "$dir/run/hub" || die "the hub's certificates could not be made"
     broker_start "$CHAOS_BROKER" {LOCK_FD}>&- || die "RabbitMQ did not start. Its log is under ${CHAOS_BROKER#"$ROOT"/}/log"

@@ -120,7 +120,7 @@ update() {
     say "Updated to $(dpkg-query -W -f='${Version}' pushline) under load: $sent sends, none refused, each job completed."
 }
 
-# The next update needs a step of the store that expands, and one that contracts. No version has any yet: the command line tool is replaced
+# The next update needs a step of the store that expands, and one that contracts. No version has one yet that contracts: the command line tool is replaced
 # by that of a debug build, which is given them, and all else, scripts, store and running programs, is as it is installed.
 contract() {
     local before stop migrate said
@@ -135,7 +135,7 @@ contract() {
     stop=$(tr -d '\r' <"$WORK/apt.log" | sed -n 's/^  \(systemctl stop .*\)/\1/p')
     migrate=$(tr -d '\r' <"$WORK/apt.log" | sed -n 's/^  \(runuser .* store migrate .*\)/\1/p')
     [ -n "$migrate" ] || die "that update does not say how to go on: $(tail -n 12 "$WORK/apt.log")"
-    grep -q "version 2 now" "$WORK/apt.log" || die "the step that expands was not taken: $(tail -n 12 "$WORK/apt.log")"
+    grep -q "version 3 now" "$WORK/apt.log" || die "the step that expands was not taken: $(tail -n 12 "$WORK/apt.log")"
     if said=$(cd / && $migrate 2>&1); then die "the step was taken while programs run: $said"; fi
     grep -q "stop the programs of the older Pushline" <<<"$said" || die "it was not said why the step is refused: $said"
     wait_for "a job is completed beside it" job_is_completed "$(curl -fsS -H "Authorization: Bearer $PUSHLINE_KEY" \

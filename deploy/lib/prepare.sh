@@ -3,7 +3,7 @@
 
 # What is linked against, and what the scripts themselves use.
 PREPARE_PACKAGES=(
-    librabbitmq-dev libnghttp2-dev libssl-dev libsqlite3-dev libxml2 zlib1g-dev pkg-config ca-certificates curl git jq openssl
+    librabbitmq-dev libnghttp2-dev libpq-dev libssl-dev libsqlite3-dev libxml2 zlib1g-dev pkg-config ca-certificates curl git jq openssl
 )
 
 prepare_swift() {

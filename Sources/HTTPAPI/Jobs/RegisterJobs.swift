@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import PushlineLogging
 import Settings
 import Store
 
@@ -37,7 +38,8 @@ struct RegisterJobs: Sendable {
             lifetime: work.channels?.isQuestion == true ? self.patience(request) : configuration.jobLifetime,
             idempotency: key.map {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
-            }
+            },
+            request: LogContext.request
         )
         return try await self.context.intake.take(job, JobWait(request, for: job.work, configuration))
     }
@@ -66,7 +68,7 @@ struct RegisterJobs: Sendable {
         request: APIRequest,
         refusal: HTTPResponse.Status = .badRequest,
         isRepeatable: Bool = true,
-        late: String = "the hub has not answered in time; the change continues, and repeating it is safe",
+        late: String = "the change is not done yet; it continues, and repeating it is safe",
         success: (RegisterResult) async throws -> Response?
     ) async throws -> Response {
         let id = answer.job.id.description

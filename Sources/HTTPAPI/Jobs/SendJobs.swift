@@ -1,5 +1,6 @@
 import Payloads
 import PushModel
+import PushlineLogging
 import Store
 
 /// Sends as jobs.
@@ -77,7 +78,8 @@ struct SendJobs: Sendable {
             startsAt: start,
             notification: notification,
             label: label,
-            recipients: addressed?.recipients ?? recipients
+            recipients: addressed?.recipients ?? recipients,
+            request: LogContext.request
         )
     }
 

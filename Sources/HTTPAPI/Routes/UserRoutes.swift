@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import PushlineLogging
 import Store
 
 /// Users, whom the app knows by their devices: they are removed with all that there is of them.
@@ -36,7 +37,8 @@ struct UserRoutes: Sendable {
             user: caller.user == user ? nil : caller.user,
             key: caller.key,
             work: .register(.removeUser(user, withAccount: caller.role == .operator)),
-            lifetime: NewJob.removalLifetime
+            lifetime: NewJob.removalLifetime,
+            request: LogContext.request
         )
         do {
             return try await self.context.intake.take(

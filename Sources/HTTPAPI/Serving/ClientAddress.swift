@@ -35,21 +35,12 @@ extension TrustedProxies {
 
     /// The id that a trusted proxy gave a request, so that its log and ours name it alike.
     ///
-    /// - Returns: nil where there is none, another client gave it, or it is not one: 1 to 64 letters, digits, `-`, `_` and `.`.
+    /// - Returns: nil where there is none, another client gave it, or it is not a ``RequestID``.
     func requestID(of request: Request, connection: SocketAddress?) -> String? {
-        guard let id = request.headers.text(of: .proxyRequestID), (1...64).contains(id.utf8.count),
-            id.utf8.allSatisfy(Self.isOfRequestID), let peer = connection.flatMap(IPAddress.init), self.contains(peer)
+        guard let id = request.headers.text(of: .proxyRequestID).flatMap({ RequestID($0) }),
+            let peer = connection.flatMap(IPAddress.init), self.contains(peer)
         else { return nil }
-        return id
-    }
-
-    private static func isOfRequestID(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-            true
-        default: false
-        }
+        return id.description
     }
 
     /// Reads a hop: an address, some proxies add the port (`192.0.2.1:4711`, `[2001:db8::1]:4711`).

@@ -2,6 +2,7 @@ import HTTPAPI
 import HTTPTypes
 import HubWire
 import PushModel
+import PushlineLogging
 import Store
 
 /// Changes of registrations: as jobs, whose results are waited for, so that a client reads what it wrote.
@@ -20,13 +21,14 @@ struct RegistrationChanges: Sendable {
             // A device that registers does not wait for the thousands that a backend brings.
             priority: request.rule.rights.contains(.manage) ? .normal : .high,
             work: .register(change),
-            lifetime: self.host.jobLifetime
+            lifetime: self.host.jobLifetime,
+            request: LogContext.request
         )
         switch try await self.host.take(job, wait: self.host.registerWait).result {
         case nil:
             throw WireHost.Refusal(
                 .serviceUnavailable,
-                "the hub has not answered in time; the change continues, and repeating it is safe",
+                "the change is not done yet; it continues, and repeating it is safe",
                 retryAfter: 5
             )
         case .refused(let reason): throw WireHost.Refusal(.badRequest, reason)

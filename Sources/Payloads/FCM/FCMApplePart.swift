@@ -13,13 +13,16 @@ enum FCMApplePart {
 
     private static let priorities = ["10", "5", "1"]
 
-    static let headersSchema = #"""
+    /// The members of the part that have more to keep than FCM's names, for the API's description.
+    static let schemas = ["headers": Self.headersSchema, "payload": Self.payloadSchema]
+
+    private static let headersSchema = #"""
         {type: object, additionalProperties: {type: string}, properties: {apns-priority: {enum: [\#(Self.quoted(Self.priorities))]}, \#
         apns-push-type: {enum: [\#(APNsPushType.all.map(\.kind.name).joined(separator: ", "))]}, \#
         apns-expiration: {type: string, pattern: "^[0-9]{1,11}$"}, apns-collapse-id: {type: string, maxLength: 64}}}
         """#
 
-    static let payloadSchema = #"""
+    private static let payloadSchema = #"""
         {type: [object, "null"], required: [aps], properties: {aps: {type: object, minProperties: 1, properties: {\#
         alert: {type: [string, object, "null"]}, sound: {type: [string, object, "null"]}, badge: {type: [number, "null"]}, \#
         content-available: {type: [number, boolean, "null"]}, mutable-content: {type: [number, boolean, "null"]}}}}}

@@ -27,43 +27,23 @@ enum FCMForm {
             description: >-
               A message of the HTTP v1 API without its target. Where `android` has no collapse_key, priority or ttl, it gets the send's.
               `notification` and `data` have 4,096 bytes at most, likewise those of `webpush` and the `payload` of `apns`, and the message
-              16,384.
+              16,384. `apns` has no live_activity_token; if it shows nothing (push type background, or content-available 1 alone), its
+              apns-priority must not be 10.
             type: object
             additionalProperties: false
             minProperties: 1
             not: {required: [fcm_options, fcmOptions]}
             properties:
               data: \#(Self.dataSchema)
-              notification: \#(Self.object("notification"))
-              android:
-                type: object
-                propertyNames: \#(FCMMembers.schema(of: "android"))
-                properties:
-                  data: \#(Self.dataSchema)
-                  notification: \#(Self.object("android.notification"))
-                  ttl: {type: string, pattern: "^[0-9]{1,12}(\\.[0-9]{1,9})?s$"}
-              apns:
-                description: >-
-                  Without live_activity_token. If the message shows nothing (push type background, or content-available 1 alone),
-                  apns-priority must not be 10.
-                type: object
-                propertyNames: \#(FCMMembers.schema(of: "apns"))
-                properties:
-                  headers: \#(FCMApplePart.headersSchema)
-                  payload: \#(FCMApplePart.payloadSchema)
-              webpush:
-                type: object
-                propertyNames: \#(FCMMembers.schema(of: "webpush"))
-                properties:
-                  headers: {type: object, additionalProperties: {type: string}}
-              fcm_options: \#(Self.object("fcm_options"))
-              fcmOptions: \#(Self.object("fcm_options"))
+              notification: \#(FCMMembers.schema(of: "notification"))
+              android: \#(FCMMembers.schema(of: "android", own: ["data": Self.dataSchema, "ttl": Self.ttlSchema]))
+              apns: \#(FCMMembers.schema(of: "apns", own: FCMApplePart.schemas))
+              webpush: \#(FCMMembers.schema(of: "webpush", own: ["headers": "{type: object, additionalProperties: {type: string}}"]))
+              fcm_options: \#(FCMMembers.schema(of: "fcm_options"))
+              fcmOptions: \#(FCMMembers.schema(of: "fcm_options"))
         """#
 
-    private static func object(_ path: String) -> String {
-        "{type: object, propertyNames: \(FCMMembers.schema(of: path))}"
-    }
-
+    private static let ttlSchema = #"{type: string, pattern: "^[0-9]{1,12}(\\.[0-9]{1,9})?s$"}"#
     private static let dataSchema =
         #"{type: object, propertyNames: {pattern: "^(?!\#(FCMPayload.reservedNames))"}, additionalProperties: {type: string}}"#
 
@@ -109,7 +89,6 @@ enum FCMForm {
     private static func check(_ part: JSONValue.Member, of platform: String, at place: String) throws(InvalidValue) {
         switch (platform, part.name) {
         case ("android", "data"): try Self.check(data: part.value, at: place)
-        case ("android", "notification"): _ = try part.value.uniqueMembers(place)
         case ("android", "ttl"):
             guard case .string(let text) = part.value, text.wholeMatch(of: /[0-9]{1,12}(\.[0-9]{1,9})?s/) != nil else {
                 throw InvalidValue(member: place, "must be a number of seconds with an s, such as \"3600s\"")

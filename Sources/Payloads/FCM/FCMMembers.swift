@@ -48,10 +48,26 @@ enum FCMMembers {
         }
     }
 
-    /// The names of an object's members in both spellings, for the API's description.
-    static func schema(of path: String) -> String {
-        let names = (Self.known[path] ?? []).flatMap { $0.contains("_") ? [$0, Self.camel($0)] : [$0] }
-        return "{enum: [\(names.joined(separator: ", "))]}"
+    /// An object and the objects in it, for the API's description: each member in one spelling or the other, not in both.
+    ///
+    /// - Parameters:
+    ///   - path: The object's path in the message.
+    ///   - own: The schemas of members that have more to keep than FCM's names.
+    /// - Returns: The schema, as YAML on one line.
+    static func schema(of path: String, own: [String: String] = [:]) -> String {
+        let names = Self.known[path] ?? []
+        let members = names.flatMap { name in
+            let inner = "\(path).\(name)"
+            let schema =
+                own[name]
+                ?? (Self.known[inner] == nil ? "{}" : "{oneOf: [{type: \"null\"}, \(Self.schema(of: inner))]}")
+            return Self.spellings(of: name).map { "\($0): \(schema)" }
+        }
+        let twice = names.map(Self.spellings).filter { $0.count > 1 }.map {
+            "{required: [\($0.joined(separator: ", "))]}"
+        }
+        let not = twice.isEmpty ? "" : ", not: {anyOf: [\(twice.joined(separator: ", "))]}"
+        return "{type: object, additionalProperties: false\(not), properties: {\(members.joined(separator: ", "))}}"
     }
 
     /// What is wrong with a member, and where it may have been meant to be.
@@ -71,10 +87,12 @@ enum FCMMembers {
         name.reduce(into: "") { $0 += $1.isASCII && $1.isUppercase ? "_\($1.lowercased())" : "\($1)" }
     }
 
-    private static func camel(_ name: String) -> String {
+    /// A name in the API's spelling and, where that is another, in JSON's.
+    private static func spellings(of name: String) -> [String] {
         let parts = name.split(separator: "_")
-        return parts.dropFirst().reduce(parts.first.map(String.init) ?? "") {
+        let camel = parts.dropFirst().reduce(parts.first.map(String.init) ?? "") {
             $0 + $1.prefix(1).uppercased() + $1.dropFirst()
         }
+        return camel == name ? [name] : [name, camel]
     }
 }

@@ -211,6 +211,8 @@ struct SendStatistics {
     var fault = ""
     /// The service's complaint about the app's credentials.
     var rejection: String?
+    /// What it says beyond that, for the operator alone.
+    var rejectionDetail: String?
     var deadReason = ""
     /// The longest wait that the service asked for.
     var asked: Duration?
@@ -250,11 +252,11 @@ struct SendStatistics {
             case .unanswered(let reason), .unknown(let reason):
                 self.failed += 1
                 self.fault = reason
-            case .misconfigured(let reason, let status):
+            case .misconfigured(let reason, let status, let detail):
                 self.failed += 1
                 // Without a status it was not the device's address that refused: no token was to be had.
                 if deviceChoosesHost, status != nil { self.failedAt.append(place) }
-                self.rejection = reason
+                (self.rejection, self.rejectionDetail) = (reason, detail)
             case .unsent, .settled, .together: break
             }
         }

@@ -145,16 +145,20 @@ final class Breakers: Sendable {
     /// Logs once that an app's credentials are refused, and once that they work again: an operator must act.
     private func note(_ statistics: SendStatistics, of key: Key) {
         guard statistics.rejection != nil || statistics.answered > 0 else { return }
+        // With its sentence: one fault may follow another with the same word.
+        let words = statistics.rejection.map { rejection in
+            [rejection, statistics.rejectionDetail].compactMap { $0 }.joined(separator: "; ")
+        }
         let last = self.rejections.withLockedValue { rejections in
             // As with breakers: names come from messages.
-            if statistics.rejection != nil, rejections.count >= 10_000 { rejections = [:] }
-            defer { rejections[key] = statistics.rejection }
+            if words != nil, rejections.count >= 10_000 { rejections = [:] }
+            defer { rejections[key] = words }
             return rejections[key]
         }
-        guard last != statistics.rejection else { return }
+        guard last != words else { return }
         let metadata = key.metadata
-        if let rejection = statistics.rejection {
-            let reason: Logger.Metadata = ["reason": "\(rejection)"]
+        if let words {
+            let reason: Logger.Metadata = ["reason": "\(words)"]
             self.logger.error(
                 "The push service rejects the app's credentials; its messages wait: correct the credential files",
                 metadata: metadata.merging(reason) { $1 }

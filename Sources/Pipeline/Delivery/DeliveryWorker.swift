@@ -260,10 +260,11 @@ extension DeliveryWorker {
             return try await self.verdict(onUnreadable: id, reason: error.description, retry)
         }
         CrashPoint.deliverTaken.reach()
-        LogContext.set(jobs: batches.map(\.key.job))
+        LogContext.set(jobs: batches.map { JobTrace($0.key.job) })
         do {
             let keys = batches.map(\.key)
             let located = try await retry.run { try await self.store.status(of: keys, in: id) }
+            LogContext.set(jobs: zip(keys, located).map { JobTrace($0.job, request: $1.request) })
             let begun = self.inProgress.begin(keys, located, of: id)
             guard !begun.isEmpty else { return .done }
             let spec = try await retry.run { try await self.apps.spec(of: batches[0].app) }

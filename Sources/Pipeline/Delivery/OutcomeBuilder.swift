@@ -118,7 +118,7 @@ struct OutcomeBuilder {
                 )
             case .rejected(let reason, let status):
                 self.failed(index, .rejected, status: status, reason: reason)
-            case .misconfigured(let reason, _):
+            case .misconfigured(let reason, _, _):
                 let credential = self.batch.devices.credentials[index]
                 let words = WaitReason(
                     .credentials,

@@ -50,7 +50,7 @@ extension SendWorker {
             case .end(let end): return end
             case .goOn(let next, let waiting, let hasCommitted):
                 claim = next
-                if next.work != nil { LogContext.set(jobs: next.jobs) }
+                if next.work != nil { LogContext.set(jobs: next.traces) }
                 if hasCommitted { stay.end() }
                 if let waiting {
                     guard let pause = stay.prolong(waiting.pause) else { return .deferred(claim, waiting) }

@@ -219,7 +219,7 @@ package struct SendWorker: Service {
             }
             // Whoever was at it before may have died of it: from then on claims are counted.
             if peeked.isFirst {
-                LogContext.set(jobs: peeked.jobs)
+                LogContext.set(jobs: peeked.traces)
                 return peeked
             }
         }
@@ -228,7 +228,7 @@ package struct SendWorker: Service {
             let read = claim
             claim.work = try await retry.run { try await self.store.work(of: read) }
         }
-        LogContext.set(jobs: claim.jobs)
+        LogContext.set(jobs: claim.traces)
         return claim
     }
 
@@ -272,10 +272,10 @@ extension FanOutClaim {
     }
 
     /// Its sends, as far as they are read.
-    var jobs: [JobID] {
+    var traces: [JobTrace] {
         switch self.work {
-        case .campaign(let campaign): [campaign.job.id]
-        case .group(let sends, _): sends.map(\.id)
+        case .campaign(let campaign): [campaign.job.trace]
+        case .group(let sends, _): sends.map { JobTrace($0.id, request: $0.requestID) }
         case nil: []
         }
     }

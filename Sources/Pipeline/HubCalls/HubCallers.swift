@@ -85,7 +85,7 @@ package struct HubCallers: Sendable {
                 await withDiscardingTaskGroup { group in
                     for call in calls {
                         group.addTask {
-                            await LogContext.$current.withValue(LogContext(jobs: [call.key.job])) {
+                            await LogContext.$current.withValue(LogContext(jobs: [call.trace])) {
                                 await self.ask(call, breakers)
                             }
                         }

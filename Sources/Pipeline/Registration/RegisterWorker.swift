@@ -105,7 +105,7 @@ package struct RegisterWorker: Service {
         }
         CrashPoint.registerTaken.reach()
         for (index, job) in try await retry.run({ try await self.store.registerJobs(of: id) }).enumerated() {
-            LogContext.set(jobs: [job.id])
+            LogContext.set(jobs: [job.trace])
             // The others are another worker's: each may wait for a hub.
             if index > 0, Task.isShuttingDownGracefully { return try await self.deferMessage(id, Deferral(), retry) }
             do {

@@ -18,6 +18,11 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether it is of this machine alone: 127.0.0.0/8 or ::1.
     package var isLoopback: Bool { self.isIPv4 ? (self.bits >> 24) & 0xFF == 127 : self.bits == 1 }
 
+    /// Whether a host is this machine under a name or an address that is always its own.
+    package static func isLoopback(host: String) -> Bool {
+        host.lowercased() == "localhost" || IPAddress(host)?.isLoopback == true
+    }
+
     /// The address that stands for one client: the IPv4 address, or the /64 of an IPv6 address, because a host may use all of it.
     package var client: IPAddress { self.isIPv4 ? self : IPAddress(bits: (self.bits >> 64) << 64) }
 

@@ -34,6 +34,8 @@ package struct Job: Sendable, Equatable {
     package var progress: Progress?
     /// The sender's own name for it.
     package let label: JobLabel?
+    /// The request that asked for it; nil = it is not known.
+    package let request: RequestID?
 
     package init(
         id: JobID,
@@ -56,7 +58,8 @@ package struct Job: Sendable, Equatable {
         startsAt: Timestamp? = nil,
         progress: Progress? = nil,
         cause: BreakerCause? = nil,
-        label: JobLabel? = nil
+        label: JobLabel? = nil,
+        request: RequestID? = nil
     ) {
         self.id = id
         self.sequence = sequence
@@ -79,7 +82,10 @@ package struct Job: Sendable, Equatable {
         self.startsAt = startsAt
         self.progress = progress
         self.label = label
+        self.request = request
     }
+
+    package var trace: JobTrace { JobTrace(self.id, request: self.request) }
 
     /// From when on a time to live counts.
     package var begins: Timestamp { self.startsAt ?? self.accepted }

@@ -13,7 +13,8 @@ extension Answer {
             .retry(after: self.retryAfter, scope: .sender, counts: true, reason: self.reason, status: self.status)
         case .waitDevice:
             .retry(after: self.retryAfter, scope: .device, counts: true, reason: self.reason, status: self.status)
-        case .credential, .stop: .misconfigured(reason: self.reason, status: self.status)
+        case .credential, .stop:
+            .misconfigured(reason: self.reason, status: self.status, detail: self.detail)
         case .drop:
             .dead(
                 before: self.deadSince.map { Timestamp(milliseconds: $0) } ?? sent,

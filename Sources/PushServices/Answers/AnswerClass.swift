@@ -72,14 +72,24 @@ package struct Answer: Sendable {
     var status: Int
     /// The service's word, or one of ours: short, without secrets.
     var reason: String
+    /// For ``AnswerClass/stop`` and ``AnswerClass/credential``, what the service says beyond its word.
+    var detail: String?
     var retryAfter: Duration?
     /// For ``AnswerClass/drop``, the time given by the service.
     var deadSince: Int64?
 
-    init(_ answer: AnswerClass, status: Int, reason: String, retryAfter: Duration? = nil, deadSince: Int64? = nil) {
+    init(
+        _ answer: AnswerClass,
+        status: Int,
+        reason: String,
+        detail: String? = nil,
+        retryAfter: Duration? = nil,
+        deadSince: Int64? = nil
+    ) {
         self.answer = answer
         self.status = status
         self.reason = reason
+        self.detail = detail
         self.retryAfter = retryAfter
         self.deadSince = deadSince
     }

@@ -14,8 +14,9 @@ package enum DeviceResult: Sendable, Equatable {
     /// The service will never take this notification for this device; the registration stays.
     case rejected(reason: String, status: Int?)
     /// Credentials, topic or project are wrong: all traffic of this sender will fail until a person acts. Without a status no request
-    /// for the device was made.
-    case misconfigured(reason: String, status: Int?)
+    /// for the device was made. Senders read the reason; `detail` is what the service says of the app's account there, which is for who
+    /// operates it: for the log, and for doctor.
+    case misconfigured(reason: String, status: Int?, detail: String? = nil)
     /// Stopped or out of time before it was sent: retry it without counting a try.
     case unsent
     /// It left and no answer came: it may or may not have been delivered.

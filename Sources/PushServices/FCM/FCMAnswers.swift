@@ -77,10 +77,15 @@ package enum FCMAnswers {
             // Sooner than this, Google takes senders for abusers.
             retryAfter = retryAfter ?? (response.status == 429 ? .seconds(60) : .seconds(10))
         }
+        let word = reason ?? "status \(response.status)"
+        // Of a refused credential it names the project with the permission or the API that it lacks: that is not the sender's.
+        let isOperators = answer == .stop || answer == .credential
+        let detail = isOperators ? fault?.message.map(ForeignText.sentence) : nil
         return Answer(
             answer,
             status: response.status,
-            reason: Self.words(reason ?? "status \(response.status)", of: answer, fault),
+            reason: isOperators ? word : Self.words(word, of: answer, fault),
+            detail: detail?.isEmpty == false ? detail : nil,
             retryAfter: retryAfter
         )
     }
@@ -89,10 +94,7 @@ package enum FCMAnswers {
     private static func words(_ word: String, of answer: AnswerClass, _ fault: Body.Fault?) -> String {
         let violations = (fault?.details ?? []).flatMap { $0.fieldViolations ?? [] }.prefix(Self.mostViolations)
         var said = violations.map { [$0.field, $0.description].compactMap { $0 }.joined(separator: ": ") }
-        // Of a refused credential too: it names the permission, or the API that is not enabled.
-        if violations.isEmpty, answer == .permanent || answer == .stop, let message = fault?.message {
-            said = [message]
-        }
+        if violations.isEmpty, answer == .permanent, let message = fault?.message { said = [message] }
         return ForeignText.sentence(([word] + said.filter { !$0.isEmpty }).joined(separator: "; "))
     }
 

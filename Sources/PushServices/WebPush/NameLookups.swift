@@ -1,10 +1,5 @@
 import NIOPosix
-
-#if canImport(Glibc)
-import Glibc
-#else
-import Darwin
-#endif
+import PushModel
 
 /// Asks the system for the addresses of names, whose answer a thread must wait for: a few names at a time, each once for all who ask.
 actor NameLookups {
@@ -12,7 +7,7 @@ actor NameLookups {
     static let system: NameLookups = {
         let threads = NIOThreadPool(numberOfThreads: 8)
         threads.start()
-        return NameLookups(on: threads, lookUp: NameLookups.ask)
+        return NameLookups(on: threads, lookUp: SystemNames.addresses)
     }()
 
     /// More than the hosts of all browsers' push services.
@@ -68,29 +63,5 @@ actor NameLookups {
             let waiting = self.running.removeValue(forKey: host) ?? [:]
             for waiter in waiting.values { waiter.resume(returning: found) }
         }
-    }
-
-    @Sendable private static func ask(_ host: String) -> [String] {
-        var hints = unsafe addrinfo()
-        #if canImport(Glibc)
-        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        #else
-        unsafe hints.ai_socktype = SOCK_STREAM
-        #endif
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard unsafe getaddrinfo(host, nil, &hints, &list) == 0, let first = unsafe list else { return [] }
-        defer { unsafe freeaddrinfo(first) }
-        var found: [String] = []
-        var next: UnsafeMutablePointer<addrinfo>? = unsafe first
-        while let entry = unsafe next {
-            var text = [CChar](repeating: 0, count: 64)
-            let length = socklen_t(text.count)
-            let (address, size) = unsafe (entry.pointee.ai_addr, entry.pointee.ai_addrlen)
-            if unsafe getnameinfo(address, size, &text, length, nil, 0, NI_NUMERICHOST) == 0 {
-                found.append(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
-            }
-            unsafe next = entry.pointee.ai_next
-        }
-        return found
     }
 }

@@ -102,13 +102,14 @@ struct Checkup {
     private func broker(_ apps: [AppID: AppSpec]) async -> [Finding] {
         let place = "\(self.configuration.broker)"
         do {
+            let account = Self.account(try Composition.defaultAccounts(self.configuration))
             let broker = try Composition.makeBroker(
                 self.configuration,
                 name: "pushline doctor",
                 timeout: Self.timeout,
                 logger: self.logger
             )
-            return await withTaskGroup(of: [Finding]?.self) { group in
+            let found = await withTaskGroup(of: [Finding]?.self) { group in
                 group.addTask {
                     do { try await broker.run() } catch is CancellationError { return nil } catch {
                         return [.wrong("broker", "\(place): \(error)")]
@@ -121,9 +122,31 @@ struct Checkup {
                 for await findings in group { if let findings { return findings } }
                 return [.wrong("broker", "\(place): the connection was closed")]
             }
+            return found + account
         } catch {
             return [.wrong("broker", "\(error)")]
         }
+    }
+
+    /// Says that everybody knows the broker's account: who logs in with it reads and takes messages, whose texts and handles are whole.
+    ///
+    /// - Parameter nodes: Those that it is used at.
+    /// - Returns: Nothing where there are none.
+    static func account(_ nodes: [(node: String, isLoopback: Bool)]) -> [Finding] {
+        guard !nodes.isEmpty else { return [] }
+        let places = nodes.map { $0.node }.sorted().joined(separator: ", ")
+        let words = "guest, RabbitMQ's default user, whose password everybody knows, at \(places):"
+        guard nodes.contains(where: { !$0.isLoopback }) else {
+            let advice = "any user of this host can read and take messages, so have none whom you do not trust"
+            return [.right("broker user", "\(words) \(advice)")]
+        }
+        return [
+            .wrong(
+                "broker user",
+                "\(words) whoever reaches it can read and take messages; give Pushline a virtual host and a user of its own "
+                    + "(rabbitmqctl add_vhost, add_user, set_permissions), name them in broker.url, and delete guest"
+            )
+        ]
     }
 
     /// The members of the broker's queues, where the configuration says who knows them.

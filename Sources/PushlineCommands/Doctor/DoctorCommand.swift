@@ -43,24 +43,14 @@ struct DoctorCommand: AsyncParsableCommand {
     @Option(help: "Ask the server at this URL, and nothing of this host.")
     var url: String?
 
-    @Option(help: "With --url: the API key. Better set PUSHLINE_KEY: other users of this host can see --key.")
-    var key: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "With --url: trust the authorities in this PEM file; PUSHLINE_CA_FILE unless given.",
-            valueName: "file"
-        ),
-        completion: .file()
-    )
-    var caFile: String?
+    @OptionGroup(title: "With --url") var access: AccessOptions
 
     func validate() throws {
         if self.url != nil {
             guard !self.push, self.host.config == nil else {
                 throw ValidationError("--url asks a server from anywhere; --push and --config are for its host.")
             }
-        } else if self.key != nil || self.caFile != nil {
+        } else if self.access.key != nil || self.access.caFile != nil {
             throw ValidationError("--key and --ca-file go with --url.")
         }
         guard self.push || (self.device ?? self.service ?? self.credential) == nil else {
@@ -104,10 +94,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
     /// Asks a server.
     private func ask(_ url: String) async throws -> [Finding] {
-        let options = [("--key", self.key), ("--app", self.app), ("--ca-file", self.caFile)]
-        let given = options.compactMap { name, value in value.map { "\(name)=\($0)" } }
-        let server = try ServerOptions.parse(["--url=\(url)", "--timeout=10"] + given)
-        let client = try server.client(needsKey: false)
+        let client = try self.access.client(of: url, app: self.app, timeout: 10, needsKey: false)
         return await ServerCheckup(client: client).run()
     }
 

@@ -166,14 +166,21 @@ struct PushCheckup: Sendable {
     /// What is wrong, and what to do.
     private static func fault(_ result: DeviceResult, _ declared: DeclaredCredential) -> String {
         let title = declared.pns.descriptor.title
-        func advised(_ words: String, _ reason: String, _ status: Int?, or other: String) -> String {
+        func advised(
+            _ words: String,
+            _ reason: String,
+            _ status: Int?,
+            detail: String? = nil,
+            or other: String
+        ) -> String {
+            let all = [reason, detail].compactMap { $0 }.joined(separator: "; ")
             let advice = declared.spec.advice(on: reason, status: status, at: declared.pns, declared.name)
-            return "\(title) \(words): \(Self.said(reason, status)); \(advice ?? other)"
+            return "\(title) \(words): \(Self.said(all, status)); \(advice ?? other)"
         }
         switch result {
-        case .misconfigured(let reason, let status):
+        case .misconfigured(let reason, let status, let detail):
             let other = "correct the key, ids or files in the app's declaration"
-            return advised("refuses the credential", reason, status, or: other)
+            return advised("refuses the credential", reason, status, detail: detail, or: other)
         case .dead(_, let reason, let status):
             return advised(
                 "does not know the device as this app's",

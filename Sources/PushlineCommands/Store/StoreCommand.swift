@@ -59,7 +59,8 @@ struct StoreCommand: AsyncParsableCommand {
         func run() async throws {
             let configured = try await self.host.existingStore()
             var faults = try await configured.explaining { try await configured.check(logger: HostOptions.logger) }
-            let jobs = try await self.host.withStore { store in
+            let store = try await configured.open(logger: HostOptions.logger)
+            let jobs = try await configured.explaining {
                 var (jobs, cursor) = (0, Int64?(0))
                 while let from = cursor {
                     let audit = try await store.audit(after: from, limit: 200)

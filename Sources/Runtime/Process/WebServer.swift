@@ -34,7 +34,7 @@ struct WebServer {
     func services<Responder: HTTPResponder>(_ responder: Responder) throws -> [any Service]
     where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let scheme = self.certificateFile == nil ? "http" : "https"
-        if scheme == "http", !LoopbackName.isLoopback(self.host) {
+        if scheme == "http", !IPAddress.isLoopback(host: self.host) {
             self.logger.warning(
                 """
                 Plain HTTP is served to other machines, and passwords and keys travel unencrypted: configure certificate_file \
@@ -129,7 +129,7 @@ extension APIConfiguration {
     ///   - host: Where the server listens.
     init(_ configuration: PushlineConfiguration, host: String) {
         self.init(configuration.api, process: configuration.process)
-        self.isLoopback = LoopbackName.isLoopback(host)
+        self.isLoopback = IPAddress.isLoopback(host: host)
         self.releaseMemory = Bootstrap.releaseMemory
         self.version = pushlineVersion
         self.accessLog = configuration.log.access

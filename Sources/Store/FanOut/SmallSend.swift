@@ -26,6 +26,8 @@ package struct SmallSend: Sendable, Equatable {
     package let expires: Timestamp
     package let startsAt: Timestamp?
     package let waiter: String?
+    /// The request that asked for the job, if that is known.
+    package let requestID: RequestID?
     package let audience: Audience
     /// Where its audience ends: the highest registration row when it was read, or the end of its list.
     package let through: Int64
@@ -38,6 +40,7 @@ package struct SmallSend: Sendable, Equatable {
         expires: Timestamp,
         startsAt: Timestamp?,
         waiter: String?,
+        requestID: RequestID? = nil,
         audience: Audience,
         through: Int64
     ) {
@@ -48,6 +51,7 @@ package struct SmallSend: Sendable, Equatable {
         self.expires = expires
         self.startsAt = startsAt
         self.waiter = waiter
+        self.requestID = requestID
         self.audience = audience
         self.through = through
     }

@@ -6,7 +6,11 @@ package import PushModel
 package protocol DeadLetterStore: Sendable {
     /// Keeps a dead letter, once, and in the same transaction closes the batch or job that it stood for: the devices of an open
     /// batch count as ``FailureClass/dead``, a register job is refused, a send job is abandoned.
-    func deadLetter(_ message: IncomingDeadLetter) async throws
+    ///
+    /// - Returns: The jobs that the message stood for, none where it was a copy.
+    /// - Throws: ``StoreError``; then nothing was changed.
+    @discardableResult
+    func deadLetter(_ message: IncomingDeadLetter) async throws -> [JobTrace]
 
     /// Dead letters, newest first.
     ///

@@ -24,6 +24,8 @@ package final class NewJob: Sendable {
     package let label: JobLabel?
     /// The list of a send that names its devices one by one.
     package let recipients: RecipientList?
+    /// The request that asks for it; nil = it is not known.
+    package let request: RequestID?
 
     /// The lifetime of a user's removal: longer than any queue is paused, for one that expired would be half done (decision 33).
     package static let removalLifetime = Duration.seconds(3650 * 86_400)
@@ -41,7 +43,8 @@ package final class NewJob: Sendable {
         startsAt: Timestamp? = nil,
         notification: NewRichNotification? = nil,
         label: JobLabel? = nil,
-        recipients: RecipientList? = nil
+        recipients: RecipientList? = nil,
+        request: RequestID? = nil
     ) {
         self.id = id
         self.app = app
@@ -56,6 +59,7 @@ package final class NewJob: Sendable {
         self.notification = notification
         self.label = label
         self.recipients = recipients
+        self.request = request
     }
 
     /// The same job, with the routing key of the process that waits for its answer.
@@ -78,7 +82,8 @@ package final class NewJob: Sendable {
             startsAt: self.startsAt,
             notification: self.notification,
             label: self.label,
-            recipients: self.recipients
+            recipients: self.recipients,
+            request: self.request
         )
     }
 
@@ -113,7 +118,8 @@ package final class NewJob: Sendable {
             due: state == .scheduled ? self.startsAt : nil,
             counts: [:],
             startsAt: self.startsAt,
-            label: self.label
+            label: self.label,
+            request: self.request
         )
     }
 

@@ -17,12 +17,21 @@ package struct LocatedStatus: Sendable, Equatable {
     package let began: Timestamp?
     /// The routing key of the process that waits for its job, if one does.
     package let waiter: String?
+    /// The request that asked for its job, if that is known.
+    package let request: RequestID?
 
-    package init(_ status: BatchStatus, hint: RowHint? = nil, began: Timestamp? = nil, waiter: String? = nil) {
+    package init(
+        _ status: BatchStatus,
+        hint: RowHint? = nil,
+        began: Timestamp? = nil,
+        waiter: String? = nil,
+        request: RequestID? = nil
+    ) {
         self.status = status
         self.hint = hint
         self.began = began
         self.waiter = waiter
+        self.request = request
     }
 }
 

@@ -97,13 +97,18 @@ package struct AskedHubCall: Sendable, Equatable {
     package let id: String
     /// How often it was asked before.
     package let asked: Int
+    /// The request that asked for its job, if that is known.
+    package let request: RequestID?
 
-    package init(key: HubCallKey, app: AppID, id: String, asked: Int) {
+    package init(key: HubCallKey, app: AppID, id: String, asked: Int, request: RequestID? = nil) {
         self.key = key
         self.app = app
         self.id = id
         self.asked = asked
+        self.request = request
     }
+
+    package var trace: JobTrace { JobTrace(self.key.job, request: self.request) }
 }
 
 /// The answer of a hub that is asked about a call.

@@ -16,6 +16,16 @@ extension PushService {
     package var bit: Int { 1 << self.number }
 }
 
+extension Job.Work {
+    /// The services that it names, as bits; 0 = it names none.
+    package var platformBits: Int {
+        switch self {
+        case .send(let request): request.platforms.reduce(0) { $0 | $1.bit }
+        case .register(let request): request.upserts.reduce(0) { $0 | $1.pns.bit }
+        }
+    }
+}
+
 extension JobKind {
     /// As the tables hold it.
     package var number: Int {

@@ -43,6 +43,11 @@ package struct JobAdmission {
         /// Its new members among ``JobAdmission/jobs``, the first and the last, and how many they are.
         package fileprivate(set) var members: ClosedRange<Int>
         package fileprivate(set) var count = 1
+
+        /// The sequences of its first and last member, where those of all jobs begin with that.
+        package func jobs(from first: Int64) -> ClosedRange<Int64> {
+            (first + Int64(self.members.lowerBound))...(first + Int64(self.members.upperBound))
+        }
     }
 
     /// A job that is accepted.
@@ -73,7 +78,7 @@ package struct JobAdmission {
     package private(set) var refusals: [Int: JobAcceptance] = [:]
 
     private let wall: Timestamp
-    /// The most jobs that come.
+    /// How many jobs come.
     private let count: Int
     /// How many more may be accepted that start now, and that start later.
     private var capacity = (now: Int.max, later: Int.max)
@@ -99,6 +104,12 @@ package struct JobAdmission {
     ///   - scheduled: How many wait for their start.
     package mutating func limit(to backlog: Int, unfinished: Int, scheduled: Int) {
         self.capacity = (max(0, backlog - unfinished), max(0, backlog - scheduled))
+    }
+
+    /// The most new messages that some jobs need.
+    package static func mostMessages(of jobs: [NewJob]) -> Int {
+        let alone = jobs.count { !$0.work.isSmall }
+        return min(jobs.count, alone + Priority.allCases.count)
     }
 
     /// Decides on the next job; those of one priority come next to each other.
@@ -171,6 +182,35 @@ package struct JobAdmission {
         )
         if isSmall { self.shared[job.priority] = self.messages.count - 1 }
         return self.messages.count - 1
+    }
+
+    /// What came of the jobs, once those that are accepted have numbers.
+    ///
+    /// - Parameters:
+    ///   - first: The sequence of the first; the others follow it.
+    ///   - numbers: Those of ``messages``.
+    /// - Returns: What came of each, and the new messages.
+    package func accepted(from first: Int64, messages numbers: [Int64]) -> AcceptedJobs {
+        var accepted = AcceptedJobs(answers: (0..<self.count).map { self.refusals[$0] ?? .backlogFull })
+        for (sequence, admitted) in zip(first..., self.jobs) {
+            accepted.answers[admitted.index] = .accepted(
+                admitted.job.job(sequence: sequence, accepted: self.wall, state: admitted.state)
+            )
+        }
+        // Those that small sends share are the last.
+        for isShared in [false, true] {
+            for (message, number) in zip(self.messages, numbers)
+            where message.joined == nil && message.isShared == isShared {
+                let new = OutboxMessage(
+                    id: MessageID(number: number),
+                    app: self.jobs[message.members.lowerBound].job.app,
+                    queue: message.queue,
+                    priority: message.priority
+                )
+                if message.state == .deferred { accepted.deferred.append(new) } else { accepted.messages.append(new) }
+            }
+        }
+        return accepted
     }
 
     private func joinable(at priority: Priority) -> Int64? {

@@ -8,28 +8,52 @@ package struct HandleDigest: Sendable {
     private let key: (UInt64, UInt64)
     /// The bits of a number that are used; tests leave few, so that handles share numbers.
     private let mask: UInt64
+    /// Whether registrations have ``bytes(of:_:_:app:)``, which no two devices share, in a column with a unique index.
+    ///
+    /// That is the form of a store with several writers: its index says where two of them claim a handle at a time. With one writer, a
+    /// table of short numbers takes less room.
+    package let isWide: Bool
 
     /// - Parameters:
     ///   - key: 16 bytes.
     ///   - mask: The bits that are used.
+    ///   - isWide: See ``isWide``.
     /// - Throws: ``StoreError`` when the key has another length.
-    package init(key: some Collection<UInt8>, mask: UInt64 = .max) throws(StoreError) {
+    package init(key: some Collection<UInt8>, mask: UInt64 = .max, isWide: Bool = false) throws(StoreError) {
         guard key.count == 16 else { throw StoreError(.corrupt, "the store's key for handles is not 16 bytes") }
         self.key = (Self.word(key.prefix(8)), Self.word(key.dropFirst(8)))
         self.mask = mask
+        self.isWide = isWide
     }
 
     /// The number of a handle of an app at a service: of its identity, so that all handles of a device have the same.
     package func number(of handle: Handle, _ pns: PushService, _ kind: RegistrationKind, app: Int64) -> Int64 {
+        Int64(bitPattern: self.hash(of: handle, pns, kind, app: app, half: 0) & self.mask)
+    }
+
+    /// 16 bytes that stand for a handle as its number does.
+    package func bytes(of handle: Handle, _ pns: PushService, _ kind: RegistrationKind, app: Int64) -> [UInt8] {
+        ([0, 1] as [Int64]).flatMap { half in
+            let hash = self.hash(of: handle, pns, kind, app: app, half: half)
+            return (0..<8).map { UInt8(truncatingIfNeeded: hash >> (8 * $0)) }
+        }
+    }
+
+    private func hash(
+        of handle: Handle,
+        _ pns: PushService,
+        _ kind: RegistrationKind,
+        app: Int64,
+        half: Int64
+    ) -> UInt64 {
         var text = handle.sameDevice(at: pns).lowerBound
-        let hash = text.withUTF8 { bytes in
+        return text.withUTF8 { bytes in
             var state = SipState(self.key)
             // 16 bytes of app and service: equal handles of other apps and services have other digests.
             state.add(UInt64(bitPattern: app))
-            state.add(UInt64(bitPattern: Int64(RegistrationSlot.number(pns, kind))))
+            state.add(UInt64(bitPattern: Int64(RegistrationSlot.number(pns, kind)) | half << 32))
             return unsafe state.finish(bytes, before: 16)
         }
-        return Int64(bitPattern: hash & self.mask)
     }
 
     /// A number that stands for a user's name and does not tell it without the store's key.

@@ -57,11 +57,11 @@ package enum AccountTable {
         _ update: AccountUpdate?
     ) -> SQLTransaction<Bool> {
         let (known, others) = (self.standing(of: name, app: app), self.otherOperator(than: name, app: app))
-        return SQLTransaction(reading: [known, others]) { rows in
-            guard let row = rows[0].first else { return .nothing(false) }
+        return SQLTransaction(reading: known, others) { accounts, operators in
+            guard let row = accounts.first else { return .nothing(false) }
             let before = AccountStanding(role: try Role(stored: row["role"]), isDisabled: try row["disabled"])
             let after = update.map(before.after)
-            let needsOthers = try LastOperator.check(before, becoming: after, hasOthers: !rows[1].isEmpty)
+            let needsOthers = try LastOperator.check(before, becoming: after, hasOthers: !operators.isEmpty)
             var writes = needsOthers ? [SQLStatement.hold(app).expecting(1)] : []
             let condition: SQLStatement = """
                 app = \(app) AND name = \(name.key.text) AND role = \(before.role.rawValue) AND disabled = \(before.isDisabled)
@@ -80,7 +80,7 @@ package enum AccountTable {
             if update == nil || update?.passwordHash != nil || update?.isDisabled == true {
                 writes.append(.endSessions(of: name, app: app))
             }
-            return SQLDecision(writing: writes) { _ in true }
+            return SQLDecision(writing: writes, giving: true)
         }
     }
 

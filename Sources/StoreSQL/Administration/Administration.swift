@@ -22,16 +22,12 @@ extension AdministrationStore where Self: SQLEngine {
 extension SQLTransaction where Value == Bool {
     /// A change of one statement: whether it changed anything.
     init(_ write: SQLStatement) {
-        self.init(SQLDecision(writing: [write]) { $0[0].count > 0 })
+        self.init(SQLDecision(writing: write) { $0.count > 0 })
     }
 
     /// A change that adds something to an app, or else is in conflict with what is there.
     init(mentioning app: AppID, adding addition: SQLStatement, then others: [SQLStatement] = [], conflict: String) {
-        self.init(
-            SQLDecision(writing: [.mention(app), addition] + others) { answers in
-                guard answers[1].count > 0 else { throw StoreError(.conflict, conflict) }
-                return true
-            }
-        )
+        let addition = addition.expecting(1, otherwise: conflict)
+        self.init(SQLDecision(writing: [.mention(app), addition] + others, giving: true))
     }
 }

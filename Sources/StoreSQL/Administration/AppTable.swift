@@ -11,8 +11,9 @@ enum AppTable {
     /// as long as the app has none.
     static func apply(_ spec: AppSpec, to app: AppID, now: Int64) throws -> SQLTransaction<Bool> {
         let (text, number) = (try StoredJSON.text(spec), SQLStatement.app(app))
-        return SQLTransaction(reading: self.reads(number)) { rows in
-            let known = try rows[0].first.flatMap { try $0["spec"] as String? }
+        let (declaration, use, accounts) = (self.declaration(number), self.use(number), self.accounts(number))
+        return SQLTransaction(reading: declaration, use, accounts) { declarations, use, accounts in
+            let known = try declarations.first.flatMap { try $0["spec"] as String? }
             guard known != text else { return .nothing(false) }
             var writes: [SQLStatement] = [
                 .mention(app), .hold(number),
@@ -23,27 +24,27 @@ enum AppTable {
                 let change = try AppDeclaration.check(
                     StoredJSON.value(AppSpec.self, from: known),
                     becoming: spec,
-                    use: AppUse(rows[1], accounts: rows[2])
+                    use: AppUse(use, accounts: accounts)
                 )
-                if change.needsUnused { writes.append(try self.guardUse(number, as: rows[1])) }
+                if change.needsUnused { writes.append(try self.guardUse(number, as: use)) }
                 writes += change.names.map { self.rename($0.old, to: $0.new, app: number) }
             }
             writes.append("UPDATE app SET spec = \(text) WHERE number = \(number)")
             writes += RateLimitTable.limits(of: spec, app: number, now: now)
-            return SQLDecision(writing: writes) { _ in true }
+            return SQLDecision(writing: writes, giving: true)
         }
     }
 
-    /// The declaration, what the app has, and its accounts where it has nothing else.
-    private static func reads(_ app: SQLStatement) -> [SQLStatement] {
-        [
-            "SELECT spec FROM app WHERE number = \(app)",
-            self.use(app),
-            """
-            SELECT name, name_shown FROM account WHERE app = \(app)
-                AND NOT EXISTS (SELECT 1 FROM registration WHERE app = \(app)) AND NOT EXISTS (SELECT 1 FROM job WHERE app = \(app))
-            """,
-        ]
+    private static func declaration(_ app: SQLStatement) -> SQLStatement {
+        "SELECT spec FROM app WHERE number = \(app)"
+    }
+
+    /// Its accounts where it has nothing else.
+    private static func accounts(_ app: SQLStatement) -> SQLStatement {
+        """
+        SELECT name, name_shown FROM account WHERE app = \(app)
+            AND NOT EXISTS (SELECT 1 FROM registration WHERE app = \(app)) AND NOT EXISTS (SELECT 1 FROM job WHERE app = \(app))
+        """
     }
 
     private static let used = ["registration", "job", "content"]

@@ -53,11 +53,11 @@ enum SessionTable {
                 ORDER BY number DESC LIMIT \(session.limit))
             """,
         ]
-        guard !isDemonstration else { return SQLTransaction(SQLDecision(writing: writes) { _ in opened }) }
-        return SQLTransaction(reading: [account]) { rows in
-            guard !rows[0].isEmpty else { return .nothing(nil) }
+        guard !isDemonstration else { return SQLTransaction(SQLDecision(writing: writes, giving: opened)) }
+        return SQLTransaction(reading: account) { accounts in
+            guard !accounts.isEmpty else { return .nothing(nil) }
             let hold: SQLStatement = "\(account)\(lock: .share)"
-            return SQLDecision(writing: [hold.expecting(1)] + writes) { _ in opened }
+            return SQLDecision(writing: [hold.expecting(1)] + writes, giving: opened)
         }
     }
 }

@@ -14,31 +14,32 @@ extension SQLEngine {
         }
         // Each is some megabytes.
         let limit = min(limit, 16)
-        let found = try await self.rows([
+        let (contents, apps) = try await self.rows(
             """
             SELECT number, app, id, created FROM content WHERE created >= \(cursor) AND created <= \(before)
             ORDER BY created LIMIT \(limit)
-            """, "SELECT number, spec FROM app WHERE spec IS NOT NULL",
-        ])
-        guard !found[0].isEmpty else { return ChoreChunk(rows: 0) }
+            """,
+            "SELECT number, spec FROM app WHERE spec IS NOT NULL"
+        )
+        guard !contents.isEmpty else { return ChoreChunk(rows: 0) }
         let pictures = try Dictionary(
-            uniqueKeysWithValues: found[1].map { row in
+            uniqueKeysWithValues: apps.map { row in
                 let spec = try StoredJSON.value(AppSpec.self, from: row["spec"])
                 return (try row["number"] as Int64, spec.richDefault.content)
             }
         )
-        let old = try found[0].filter { try pictures[$0["app"]] ?? nil != $0["id"] as String? }
-        let numbers = try old.map { row -> SQLStatement in "\(try row["number"] as Int64)" }
+        let old = try contents.filter { try pictures[$0["app"]] ?? nil != $0["id"] as String? }
+        let numbers: [Int64] = try old.map { try $0["number"] }
         var removed = 0
         if !numbers.isEmpty {
             removed = try await self.remove(
                 """
-                DELETE FROM content WHERE number IN (\(SQLStatement(joining: numbers, with: ", ")))
+                DELETE FROM content WHERE number IN (\(numbers: numbers))
                     AND NOT EXISTS (SELECT 1 FROM rich WHERE rich.app = content.app AND rich.content = content.id)
                 """
             )
         }
-        let times: [Int64] = try found[0].map { try $0["created"] }
+        let times: [Int64] = try contents.map { try $0["created"] }
         return ChoreChunk(rows: removed, next: ChoreChunk.next(times, from: cursor, limit: limit))
     }
 
@@ -70,15 +71,18 @@ extension SQLEngine {
                 AND NOT EXISTS (SELECT 1 FROM registration WHERE registration.template = template.number)
                 AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.template = template.number AND batch.open = 1)
             """
-        let found = try await self.rows(["SELECT coalesce(max(number), 0) AS last FROM template", "\(unused) LIMIT 1"])
-        let last: Int64 = try found[0].first?["last"] ?? 0
+        let (all, some) = try await self.rows(
+            "SELECT coalesce(max(number), 0) AS last FROM template",
+            "\(unused) LIMIT 1"
+        )
+        let last: Int64 = try all.first?["last"] ?? 0
         let removed =
-            found[1].isEmpty ? 0 : try await self.remove("DELETE FROM template WHERE number IN (\(unused))")
+            some.isEmpty ? 0 : try await self.remove("DELETE FROM template WHERE number IN (\(unused))")
         return ChoreChunk(rows: removed, next: through < last ? through : nil)
     }
 
     /// - Returns: How many rows went.
     private func remove(_ statement: SQLStatement) async throws -> Int {
-        try await self.perform(SQLTransaction(SQLDecision(writing: [statement]) { $0[0].count }))
+        try await self.perform(SQLTransaction(SQLDecision(writing: statement, value: \.count)))
     }
 }

@@ -149,16 +149,14 @@ extension SQLEngine {
             let some = tags[found.count...].prefix(8192)
             // A user's own tag stands in no table.
             let names = some.filter { $0.owner == nil }.map(\.key)
-            let rows = try await self.rows(
-                [
-                    .number(of: app),
-                    "SELECT number, name FROM tag_name WHERE app = \(SQLStatement.app(app)) AND name IN (\(texts: names))",
-                ],
+            let (apps, known) = try await self.rows(
+                .number(of: app),
+                "SELECT number, name FROM tag_name WHERE app = \(SQLStatement.app(app)) AND name IN (\(texts: names))",
                 size: .long
             )
-            guard let app: Int64 = try rows[0].first?["number"] else { return nil }
+            guard let app: Int64 = try apps.first?["number"] else { return nil }
             var numbers: [ExactText: Int64] = [:]
-            for row in rows[1] { numbers[ExactText(try row["name"])] = try row["number"] }
+            for row in known { numbers[ExactText(try row["name"])] = try row["number"] }
             number = app
             found += some.map { tag in
                 tag.owner.map { .user($0, app: app) } ?? numbers[ExactText(tag.key)].map(StoredTag.number)

@@ -25,8 +25,8 @@ package enum ContentTable {
         let number = SQLStatement.app(app)
         let own = self.usage(of: content.owner.map(\.caller) ?? "key:\(content.key ?? "")", app: number)
         let all = self.usage(of: "", app: number)
-        return SQLTransaction(reading: ["SELECT \(own) AS own, \(all) AS total"]) { rows in
-            let (used, total): (Int, Int) = try (rows[0].first?["own"] ?? 0, rows[0].first?["total"] ?? 0)
+        return SQLTransaction(reading: "SELECT \(own) AS own, \(all) AS total") { usage in
+            let (used, total): (Int, Int) = try (usage.first?["own"] ?? 0, usage.first?["total"] ?? 0)
             if let refusal = ContentQuota.refusal(of: content, own: used, all: total, quota: quota) {
                 return .nothing(refusal)
             }
@@ -38,8 +38,9 @@ package enum ContentTable {
                     INSERT INTO content(app, id, owner, key, media_type, bytes, created) VALUES (
                         \(number), \(id), \(content.owner?.key.text), \(content.key), \(content.mediaType), \(content.bytes), \(wall))
                     """,
-                ]
-            ) { _ in .kept(id) }
+                ],
+                giving: .kept(id)
+            )
         }
     }
 

@@ -19,28 +19,25 @@ package enum RichTable {
         let quota = notification.quota
         let ofSender: SQLStatement =
             notification.sender.map { "app = \(app) AND sender = \($0.key.text)" } ?? "app = \(app) AND sender IS NULL"
-        let reads: [SQLStatement] = [
-            "SELECT count(*) AS own FROM (SELECT 1 FROM rich WHERE \(ofSender) LIMIT \(quota.perSender)) AS counted",
+        let some: SQLStatement = "SELECT 1 FROM rich WHERE \(ofSender) LIMIT \(quota.perSender)"
+        return SQLTransaction(
+            reading: "SELECT count(*) AS own FROM (\(some)) AS counted",
             "SELECT count AS total FROM rich_count WHERE app = \(app)",
-            "SELECT number FROM rich WHERE \(ofSender) AND read IS NOT NULL ORDER BY number LIMIT 1",
-        ]
-        return SQLTransaction(reading: reads) { rows in
-            let oldest: Int64? = try rows[2].first?["number"]
+            "SELECT number FROM rich WHERE \(ofSender) AND read IS NOT NULL ORDER BY number LIMIT 1"
+        ) { own, all, read in
+            let oldest: Int64? = try read.first?["number"]
             let needsRoom = try RichQuota.needsRoom(
-                own: rows[0].first?["own"] ?? 0,
-                all: rows[1].first?["total"] ?? 0,
+                own: own.first?["own"] ?? 0,
+                all: all.first?["total"] ?? 0,
                 hasRead: oldest != nil,
                 quota: quota
             )
-            var writes = [self.insertion(of: notification, app: app, at: wall)]
+            let insertion = self.insertion(of: notification, app: app, at: wall)
+            var writes = [insertion.expecting(1, otherwise: "the id of a rich notification is taken")]
             if needsRoom, let oldest {
                 writes.append(("DELETE FROM rich WHERE number = \(oldest)" as SQLStatement).expecting(1))
             }
-            return SQLDecision(writing: writes) { answers in
-                guard answers[0].count > 0 else {
-                    throw StoreError(.conflict, "the id of a rich notification is taken")
-                }
-            }
+            return SQLDecision(writing: writes, giving: ())
         }
     }
 

@@ -25,9 +25,14 @@ package protocol SQLEngine: Sendable {
 
     /// Counts a job that came to its end, for the metrics.
     func countFinished(_ state: Job.State)
+
+    /// Whether jobs of each state are found by an index; where not, a list of those of one looks at some of the app's at a time.
+    var findsJobsByState: Bool { get }
 }
 
 extension SQLEngine {
+    package var findsJobsByState: Bool { true }
+
     /// The few rows of each statement.
     ///
     /// - Throws: ``StoreError``.
@@ -42,13 +47,41 @@ extension SQLEngine {
         try await self.rows([statement], size: size)[0]
     }
 
-    /// Runs a transaction, again where what it has read has changed.
+    /// The rows of two statements.
+    ///
+    /// - Throws: ``StoreError``.
+    package func rows(
+        _ first: SQLStatement,
+        _ second: SQLStatement,
+        size: ReadSize = .ordinary
+    ) async throws -> ([SQLRow], [SQLRow]) {
+        let found = try await self.rows([first, second], size: size)
+        return (found[0], found[1])
+    }
+
+    /// The rows of three statements.
+    ///
+    /// - Throws: ``StoreError``.
+    package func rows(
+        _ first: SQLStatement,
+        _ second: SQLStatement,
+        _ third: SQLStatement
+    ) async throws -> ([SQLRow], [SQLRow], [SQLRow]) {
+        let found = try await self.rows([first, second, third])
+        return (found[0], found[1], found[2])
+    }
+
+    /// Runs a transaction, again where what it has read has changed: six times at most, and for some ten seconds.
     ///
     /// - Returns: Its value, when that is durable.
     /// - Throws: What the transaction throws; ``StoreError``.
     package func perform<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
-        for _ in 0..<6 {
-            do { return try await self.attempt(transaction) } catch is ReadIsOld { continue }
+        let end = ContinuousClock.now + .seconds(10)
+        for attempt in 0..<6 where ContinuousClock.now < end {
+            do { return try await self.attempt(transaction) } catch is ReadIsOld {
+                // Those that were in each other's way are not to meet again; a cancelled caller is served at once.
+                try? await Task.sleep(for: .milliseconds(Int.random(in: 0...(2 << attempt))))
+            }
         }
         throw StoreError(.unavailable, "others change the same rows all the time")
     }

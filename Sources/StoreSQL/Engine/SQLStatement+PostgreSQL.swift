@@ -1,10 +1,17 @@
 extension SQLStatement {
-    /// The statement as PostgreSQL reads it: with what SQLite passes over, and without the indexes that SQLite is told.
+    /// A part that no form of words makes one for both engines; a line each.
+    static func text(forSQLite sqlite: String, forPostgreSQL postgreSQL: String) -> String {
+        "/*<*/\(sqlite)/*>*//*!\(postgreSQL)*/"
+    }
+
+    /// The statement as PostgreSQL reads it: with what SQLite passes over, and without what is SQLite's alone and the indexes that it is
+    /// told.
     ///
     /// It has numbered parameters, and its own names for the elements of an array, for the place of a text in another, and for the number
     /// of the row that was inserted last.
     package var postgreSQLText: String {
-        let words = self.text.replacing("json_each(", with: "jsonb_array_elements_text(")
+        let words = self.text.replacing(#/\/\*<\*\/.*?\/\*>\*\//#, with: "")
+            .replacing("json_each(", with: "jsonb_array_elements_text(")
             .replacing("instr(", with: "strpos(").replacing("last_insert_rowid()", with: "lastval()")
             .replacing(#/\sINDEXED BY \w+/#, with: "").replacing("/*!", with: "").replacing("*/", with: "")
         var (text, number) = ("", 0)

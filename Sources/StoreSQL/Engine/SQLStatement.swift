@@ -1,4 +1,5 @@
 import PushModel
+import Store
 
 /// A statement with its parameters, in the one text that all drivers share; also a part of one.
 ///
@@ -11,7 +12,9 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
     /// Its parameters, in the order of their places.
     package let values: [SQLValue]
     /// How many rows it must give or change; nil = any number.
-    private(set) var expectedRows: Int?
+    package private(set) var expectedRows: Int?
+    /// Which conflict another number of rows means; nil = what was read has changed, and all is to be done again.
+    private var conflict: String?
 
     package init(stringLiteral text: String) { (self.text, self.values) = (text, []) }
 
@@ -27,11 +30,21 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
         (self.text, self.values) = (parts.map(\.text).joined(separator: separator), parts.flatMap(\.values))
     }
 
-    /// The same statement as a guard of its transaction: another number of rows means that what was read has changed.
-    package func expecting(_ rows: Int) -> SQLStatement {
+    /// The same statement as a guard of its transaction, which another number of rows undoes.
+    ///
+    /// - Parameters:
+    ///   - rows: The number of rows.
+    ///   - conflict: What another number means; nil = what was read has changed.
+    /// - Returns: The guard.
+    package func expecting(_ rows: Int, otherwise conflict: String? = nil) -> SQLStatement {
         var statement = self
-        statement.expectedRows = rows
+        (statement.expectedRows, statement.conflict) = (rows, conflict)
         return statement
+    }
+
+    /// The error of a transaction in which it did not find the rows that it expects.
+    package var guardError: any Error {
+        if let conflict { StoreError(.conflict, conflict) } else { ReadIsOld() }
     }
 
     package struct StringInterpolation: StringInterpolationProtocol {
@@ -55,6 +68,12 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
         package mutating func appendInterpolation<Value: SQLConvertible>(_ value: Value?) {
             self.text += "?"
             self.values.append(value.sqlValue)
+        }
+
+        /// A parameter that is an array, for PostgreSQL alone.
+        package mutating func appendInterpolation(_ array: SQLArray) {
+            self.text += "?"
+            self.values.append(.array(array))
         }
 
         /// A part with parameters of its own.

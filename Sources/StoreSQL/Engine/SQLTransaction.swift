@@ -1,3 +1,5 @@
+import Store
+
 /// A change in two halves: what it reads, and what it writes by a decision that only knows what was read.
 ///
 /// No lock is held while Swift decides. So each write is guarded by what was read, in its condition or by ``SQLStatement/expecting(_:)``;
@@ -15,6 +17,33 @@ package struct SQLTransaction<Value: Sendable>: Sendable {
         self.decide = decide
     }
 
+    /// A change that reads with one statement.
+    package init(
+        reading read: SQLStatement,
+        decide: @escaping @Sendable ([SQLRow]) throws -> SQLDecision<Value>
+    ) {
+        self.init(reading: [read]) { try decide($0[0]) }
+    }
+
+    /// One that reads with two.
+    init(
+        reading first: SQLStatement,
+        _ second: SQLStatement,
+        decide: @escaping @Sendable ([SQLRow], [SQLRow]) throws -> SQLDecision<Value>
+    ) {
+        self.init(reading: [first, second]) { try decide($0[0], $0[1]) }
+    }
+
+    /// One that reads with three.
+    init(
+        reading first: SQLStatement,
+        _ second: SQLStatement,
+        _ third: SQLStatement,
+        decide: @escaping @Sendable ([SQLRow], [SQLRow], [SQLRow]) throws -> SQLDecision<Value>
+    ) {
+        self.init(reading: [first, second, third]) { try decide($0[0], $0[1], $0[2]) }
+    }
+
     /// A change that needs to read nothing.
     package init(_ decision: SQLDecision<Value>) {
         self.init(reading: []) { _ in decision }
@@ -28,34 +57,79 @@ package struct SQLTransaction<Value: Sendable>: Sendable {
 
 /// What a transaction writes, and its value.
 package struct SQLDecision<Value: Sendable>: Sendable {
+    /// Where the value comes from.
+    private enum Source {
+        case decision(Value)
+        case answers(@Sendable ([SQLAnswer]) throws -> Value, recover: (@Sendable () throws -> Value)?)
+    }
+
     package let writes: [SQLStatement]
-    private let value: @Sendable ([SQLAnswer]) throws -> Value
+    private let source: Source
+
+    private init(_ writes: [SQLStatement], _ source: Source) { (self.writes, self.source) = (writes, source) }
+
+    /// A value that is known before anything is written.
+    ///
+    /// - Parameters:
+    ///   - writes: The statements; none = nothing is written.
+    ///   - value: The value.
+    package init(writing writes: [SQLStatement], giving value: Value) { self.init(writes, .decision(value)) }
 
     /// - Parameters:
     ///   - writes: The statements; none = nothing is written.
-    ///   - value: The value by the answers to them; what it throws undoes them.
-    package init(writing writes: [SQLStatement], value: @escaping @Sendable ([SQLAnswer]) throws -> Value) {
-        self.writes = writes
-        self.value = value
+    ///   - recover: The value where they are committed and the answers to them are lost; ``ReadIsOld`` = all is to be done again. nil = an
+    ///     engine whose answers can be lost has them before it commits, which costs a round trip, with the rows held.
+    ///   - value: The value by the answers to them. What refuses the writes is a guard of theirs: an engine may have committed them
+    ///     when this is called, so it throws only where an answer cannot be read.
+    package init(
+        writing writes: [SQLStatement],
+        recover: (@Sendable () throws -> Value)? = nil,
+        value: @escaping @Sendable ([SQLAnswer]) throws -> Value
+    ) {
+        self.init(writes, .answers(value, recover: recover))
+    }
+
+    /// One statement is written.
+    init(writing write: SQLStatement, value: @escaping @Sendable (SQLAnswer) throws -> Value) {
+        self.init(writing: [write]) { try value($0[0]) }
     }
 
     /// Nothing is written.
-    package static func nothing(_ value: Value) -> SQLDecision { SQLDecision(writing: []) { _ in value } }
+    package static func nothing(_ value: Value) -> SQLDecision { SQLDecision(writing: [], giving: value) }
 
-    fileprivate func adding(_ more: [SQLStatement]) -> SQLDecision {
-        SQLDecision(writing: self.writes + more, value: self.value)
+    /// Whether the answers to the writes must be there before these are committed, for nobody could say the value without them.
+    package var awaitsAnswers: Bool {
+        if case .answers(_, recover: nil) = self.source { true } else { false }
     }
+
+    fileprivate func adding(_ more: [SQLStatement]) -> SQLDecision { SQLDecision(self.writes + more, self.source) }
 
     /// Runs the writes, in a transaction of the caller's.
     ///
-    /// - Throws: ``ReadIsOld`` where a guard finds something else than was read; the transaction must then be undone.
+    /// - Throws: ``ReadIsOld`` where a guard finds something else than was read, or its own error; the transaction must then be undone.
     package func run(_ send: (SQLStatement) throws -> SQLAnswer) throws -> Value {
         let answers = try self.writes.map { statement in
             let answer = try send(statement)
-            if let expected = statement.expectedRows, expected != answer.count { throw ReadIsOld() }
+            if let expected = statement.expectedRows, expected != answer.count { throw statement.guardError }
             return answer
         }
-        return try self.value(answers)
+        return try self.value(of: answers)
+    }
+
+    /// The value where an engine has sent all writes together, and their guards have held.
+    ///
+    /// - Parameter answers: The answers to them; of a guard only the number of rows is known. nil = they are lost, and the writes are
+    ///   committed.
+    /// - Returns: The value.
+    /// - Throws: ``StoreError`` where an answer cannot be read; ``ReadIsOld`` where all is to be done again.
+    package func value(of answers: [SQLAnswer]?) throws -> Value {
+        switch self.source {
+        case .decision(let value): return value
+        case .answers(let value, let recover):
+            if let answers { return try value(answers) }
+            guard let recover else { throw StoreError(.unknown, "the answers to a commit are lost") }
+            return try recover()
+        }
     }
 }
 

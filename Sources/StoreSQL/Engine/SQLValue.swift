@@ -6,6 +6,8 @@ package enum SQLValue: Sendable, Equatable {
     case integer(Int64)
     case text(String)
     case bytes([UInt8])
+    /// Only of statements that PostgreSQL alone is given.
+    case array(SQLArray)
 
     /// Texts are the same where they are stored the same, letter for letter.
     package static func == (one: SQLValue, other: SQLValue) -> Bool {
@@ -14,9 +16,17 @@ package enum SQLValue: Sendable, Equatable {
         case (.integer(let one), .integer(let other)): one == other
         case (.text(let one), .text(let other)): ExactText(one) == ExactText(other)
         case (.bytes(let one), .bytes(let other)): one == other
+        case (.array(let one), .array(let other)): one == other
         default: false
         }
     }
+}
+
+/// Values of many rows, a column's in each.
+package enum SQLArray: Sendable, Equatable {
+    case integers([Int64?])
+    case texts([String?])
+    case byteStrings([[UInt8]?])
 }
 
 /// What can be a parameter of a statement, and be read from a column.

@@ -23,7 +23,40 @@ private struct AuditedPiece {
         """
     }
 
-    var sends: SQLStatement {
+    /// Adds a row to the jobs that are audited.
+    typealias Take = (SQLRow, inout [Int64: AuditedJob]) throws -> Void
+
+    /// Each read, and what its rows say.
+    var reads: [(statement: SQLStatement, take: Take)] {
+        [
+            (self.sends, { row, jobs in jobs[try row["sequence"]] = try AuditedJob(row) }),
+            (
+                self.counts,
+                { row, jobs in
+                    let (kind, pns) = (try DeliveryCountClass(number: row["class"]), try row["pns"] as Int)
+                    try jobs[row["job"]]?.counts[pns, default: JobSums()].add(row["count"], of: kind)
+                }
+            ),
+            (
+                self.batches,
+                { row, jobs in
+                    try jobs[row["job"]]?.batches = (row["batches"], row["open"], row["lost"], row["unmatched"])
+                }
+            ),
+            (
+                self.outcomes,
+                { row, jobs in
+                    let job: Int64 = try row["job"]
+                    try jobs[job]?.outcomes[row["pns"]] = JobSums(row)
+                    try jobs[job]?.attempts.orphans += row["orphans"]
+                    try jobs[job]?.attempts.unmatched += row["unmatched"]
+                }
+            ),
+            (self.recipients, { row, jobs in try jobs[row["job"]]?.recipients = row["recipients"] }),
+        ]
+    }
+
+    private var sends: SQLStatement {
         """
         SELECT sequence, job.id, job.state, cleared, fanned_out, finished IS NOT NULL AS is_finished,
             stopped IS NOT NULL AS is_stopped, inline_pns, inline_size, work, message.id IS NOT NULL AS has_message
@@ -32,9 +65,9 @@ private struct AuditedPiece {
         """
     }
 
-    var counts: SQLStatement { "SELECT job, pns, class, count FROM job_counts WHERE \(self.range("job"))" }
+    private var counts: SQLStatement { "SELECT job, pns, class, count FROM job_counts WHERE \(self.range("job"))" }
 
-    var batches: SQLStatement {
+    private var batches: SQLStatement {
         """
         SELECT batch.job, count(*) AS batches, CAST(sum(batch.open) AS bigint) AS open,
             count(CASE WHEN batch.open = 1 AND message.id IS NULL THEN 1 END) AS lost,
@@ -46,7 +79,7 @@ private struct AuditedPiece {
         """
     }
 
-    var outcomes: SQLStatement {
+    private var outcomes: SQLStatement {
         """
         SELECT this.job, this.pns, CAST(sum(this.accepted) AS bigint) AS accepted, CAST(sum(this.failed) AS bigint) AS failed,
             CAST(sum(this.expired) AS bigint) AS expired, CAST(sum(this.cancelled) AS bigint) AS cancelled,
@@ -66,14 +99,14 @@ private struct AuditedPiece {
         """
     }
 
-    var recipients: SQLStatement {
+    private var recipients: SQLStatement {
         "SELECT job, count(*) AS recipients FROM recipient WHERE \(self.range("job")) GROUP BY job"
     }
 
     /// The counts of unfinished jobs, which limits go by, and messages whose count of open members is wrong: they would never be deleted,
     /// or too early.
     static let totals: [SQLStatement] = [
-        "SELECT unfinished, scheduled FROM backlog",
+        Counts.backlog,
         """
         SELECT count(CASE WHEN NOT \(Self.isScheduled) THEN 1 END) AS unfinished, count(CASE WHEN \(Self.isScheduled) THEN 1 END) AS scheduled
         FROM job WHERE finished IS NULL
@@ -88,17 +121,18 @@ private struct AuditedPiece {
     private static let isScheduled: SQLStatement = "state = \(raw: "\(Job.State.scheduled.number)")"
 
     static func faults(of totals: ArraySlice<[SQLRow]>) throws -> [String] {
-        let rows = totals.compactMap(\.first)
-        guard rows.count == 3 else { return [] }
-        let kept = (try rows[0]["unfinished"] as Int, try rows[0]["scheduled"] as Int)
-        let counted = (try rows[1]["unfinished"] as Int, try rows[1]["scheduled"] as Int)
+        var rows = totals.compactMap(\.first)[...]
+        guard let backlog = rows.popFirst(), let jobs = rows.popFirst(), let messages = rows.popFirst()
+        else { return [] }
+        let kept = (try backlog["unfinished"] as Int, try backlog["scheduled"] as Int)
+        let counted = (try jobs["unfinished"] as Int, try jobs["scheduled"] as Int)
         var faults: [String] = []
         if kept != counted {
             faults.append(
                 "\(kept.0) jobs are kept as unfinished and \(kept.1) as scheduled; they are \(counted.0) and \(counted.1)"
             )
         }
-        let wrong: Int = try rows[2]["wrong"]
+        let wrong: Int = try messages["wrong"]
         if wrong > 0 { faults.append("\(wrong) messages count other open members than they have") }
         return faults
     }
@@ -113,28 +147,12 @@ extension StoreHealth where Self: SQLEngine {
             listed += try (row["work"] as String?).flatMap(Job.Work.listed(in:)) ?? 0
         }
         let piece = AuditedPiece(after: cursor, through: numbers.last ?? cursor)
+        let (reads, totals) = (piece.reads, cursor == 0 ? AuditedPiece.totals : [])
         // Together: what changes meanwhile is not to look like a fault.
-        let rows = try await self.rows(
-            [piece.sends, piece.counts, piece.batches, piece.outcomes, piece.recipients]
-                + (cursor == 0 ? AuditedPiece.totals : [])
-        )
+        let answers = try await self.rows(reads.map(\.statement) + totals)
         var jobs: [Int64: AuditedJob] = [:]
-        for row in rows[0] { jobs[try row["sequence"]] = try AuditedJob(row) }
-        for row in rows[1] {
-            let (kind, pns) = (try DeliveryCountClass(number: row["class"]), try row["pns"] as Int)
-            try jobs[row["job"]]?.counts[pns, default: JobSums()].add(row["count"], of: kind)
-        }
-        for row in rows[2] {
-            try jobs[row["job"]]?.batches = (row["batches"], row["open"], row["lost"], row["unmatched"])
-        }
-        for row in rows[3] {
-            let job: Int64 = try row["job"]
-            try jobs[job]?.outcomes[row["pns"]] = JobSums(row)
-            try jobs[job]?.attempts.orphans += row["orphans"]
-            try jobs[job]?.attempts.unmatched += row["unmatched"]
-        }
-        for row in rows[4] { try jobs[row["job"]]?.recipients = row["recipients"] }
-        var faults = try AuditedPiece.faults(of: rows[5...])
+        for (read, rows) in zip(reads, answers) { for row in rows { try read.take(row, &jobs) } }
+        var faults = try AuditedPiece.faults(of: answers.dropFirst(reads.count))
         for number in numbers { faults += try jobs[number]?.faults() ?? [] }
         let isWhole = numbers.count == found.count && numbers.count < limit
         return Audit(jobs: numbers.count, faults: faults, next: isWhole ? nil : numbers.last)

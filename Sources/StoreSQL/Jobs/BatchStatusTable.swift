@@ -5,13 +5,13 @@ import StoreKit
 /// Reads how batches stand: the open ones of a message in one go, or single ones by their keys.
 enum BatchStatusTable {
     private static let job: SQLStatement =
-        "job.sequence, job.id, job.state, job.ends, coalesce(job.starts_at, job.accepted) AS began, job.waiter"
+        "job.sequence, job.id, job.state, job.ends, coalesce(job.starts_at, job.accepted) AS began, job.waiter, job.request"
 
     /// Batches that have no row of their own: their job's names their message.
     static func inline(in message: MessageID) -> SQLStatement {
         """
         SELECT \(self.job), job.inline_pns AS pns, 0 AS page, 0 AS attempt FROM job
-        WHERE \(JobTable.isInline(in: message))
+        WHERE \(JobTable.isMember(of: message.number)) AND \(raw: OpenBatch.isInline)
         """
     }
 
@@ -41,19 +41,20 @@ extension OutcomeSink where Self: SQLEngine {
             let jobs = try await self.rows(batches.map(BatchStatusTable.job), size: size)
             return try jobs.map { try $0.first.map { try LocatedStatus($0, at: now) } ?? LocatedStatus(.closed) }
         }
-        let found = try await self.rows(
-            [BatchStatusTable.inline(in: message), BatchStatusTable.rows(in: message)],
+        let (inline, rows) = try await self.rows(
+            BatchStatusTable.inline(in: message),
+            BatchStatusTable.rows(in: message),
             size: size
         )
         var open: [BatchKey: LocatedStatus] = [:]
-        for row in found[0] {
+        for row in inline {
             open[try BatchKey(row)] = try LocatedStatus(
                 row,
                 hint: RowHint(job: try row["sequence"], message: message),
                 at: now
             )
         }
-        for row in found[1] { open[try BatchKey(row)] = try LocatedStatus(row, at: now) }
+        for row in rows { open[try BatchKey(row)] = try LocatedStatus(row, at: now) }
         return batches.map { open[$0] ?? LocatedStatus(.closed) }
     }
 
@@ -84,7 +85,8 @@ extension LocatedStatus {
             BatchStatus(ofOpen: try Job.State(number: row["state"]), ends: try row["ends"], at: now),
             hint: hint,
             began: try row["began"],
-            waiter: try row["waiter"]
+            waiter: try row["waiter"],
+            request: try RequestID(row)
         )
     }
 }

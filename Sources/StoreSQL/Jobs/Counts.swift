@@ -59,13 +59,22 @@ package final class Counts {
         for (state, count) in other.finished { self.countFinished(state, count) }
     }
 
+    /// How many rows the backlog has where several write: one that all change would be held by one at a time until its commit.
+    package static let backlogSlots = 64
+    /// Which of them a change is counted in.
+    static let ownBacklog: SQLStatement = "/*! WHERE slot = pg_backend_pid() % \(raw: "\(Counts.backlogSlots)")*/"
+    /// Reads it.
+    package static let backlog: SQLStatement = """
+        SELECT CAST(sum(unfinished) AS bigint) AS unfinished, CAST(sum(scheduled) AS bigint) AS scheduled FROM backlog
+        """
+
     private static let addDevices = """
         INSERT INTO delivery_count(job, pns, class, count) VALUES (?, ?, ?, ?)
-        ON CONFLICT (job, pns, class) DO UPDATE SET count = delivery_count.count + excluded.count
+        ON CONFLICT (job, pns, class/*!, slot*/) DO UPDATE SET count = delivery_count.count + excluded.count
         """
     private static let addPlatform = """
         INSERT INTO platform_count(job, platform, class, count) VALUES (?, ?, ?, ?)
-        ON CONFLICT (job, platform, class) DO UPDATE SET count = platform_count.count + excluded.count
+        ON CONFLICT (job, platform, class/*!, slot*/) DO UPDATE SET count = platform_count.count + excluded.count
         """
 
     /// Adds them to what is stored.
@@ -73,7 +82,10 @@ package final class Counts {
         var writes: [SQLStatement] = []
         if self.unfinished != 0 || self.scheduled != 0 {
             writes.append(
-                "UPDATE backlog SET unfinished = unfinished + \(self.unfinished), scheduled = scheduled + \(self.scheduled)"
+                """
+                UPDATE backlog SET unfinished = unfinished + \(self.unfinished), scheduled = scheduled + \(self.scheduled)
+                \(Self.ownBacklog)
+                """
             )
         }
         // In the order of the table, so that its pages are each gone to once.

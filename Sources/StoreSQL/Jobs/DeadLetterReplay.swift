@@ -4,9 +4,9 @@ import StoreKit
 
 extension DeadLetterStore where Self: SQLEngine & AudienceStore {
     package func replay(deadLetter number: Int64, app: AppID) async throws -> Replay? {
-        let reads = DeadLetterReplay.reads(number, app: app)
-        let rows = try await self.rows(reads)
-        guard let row = rows[0].first else { return nil }
+        let (letter, job) = (DeadLetterTable.letter(number, app: app), DeadLetterReplay.job(ofLetter: number, app: app))
+        let (letters, jobs) = try await self.rows(letter, job)
+        guard let row = letters.first else { return nil }
         var replay = DeadLetterReplay(clock: self.clock)
         switch DeadLetterWork(of: try KeptDeadLetter(row), at: self.clock.now) {
         case .nothing(let reason): return .refused(reason)
@@ -14,10 +14,10 @@ extension DeadLetterStore where Self: SQLEngine & AudienceStore {
         case .batch(let page, let job): try await self.find(page, of: job, app: app, &replay)
         case .job: break
         }
-        let removal = try rows[1].first.flatMap { try DeadLetterReplay.removal(of: $0, for: self) }
-        let found = replay
+        guard let kept = jobs.first else { throw DeadLetterReplay.noJob }
+        let (found, removal) = (replay, try DeadLetterReplay.removal(of: kept, for: self))
         return try await self.end(
-            SQLTransaction(reading: reads + [removal].compactMap(\.self)) { try found.decide($0) }
+            SQLTransaction(reading: letter, job, removal) { try found.decide($0, $1, isRemoved: !$2.isEmpty) }
         )
     }
 
@@ -28,7 +28,7 @@ extension DeadLetterStore where Self: SQLEngine & AudienceStore {
         app: AppID,
         _ replay: inout DeadLetterReplay
     ) async throws {
-        let kept = try await self.rows([
+        let (batches, dead, jobs) = try await self.rows(
             """
             SELECT retries, (SELECT \(raw: OpenBatch.platform) FROM template WHERE template.number = batch.template) AS platform
             FROM batch WHERE \(OpenBatch.Key(page.key, job: job).condition)
@@ -37,18 +37,18 @@ extension DeadLetterStore where Self: SQLEngine & AudienceStore {
             SELECT id, "row" FROM delivery WHERE job = \(job) AND pns = \(page.key.pns.number)
                 AND class = \(DeliveryCountClass.failed(.dead).number)
             """,
-            JobTable.rows("job.sequence = \(job)"),
-        ])
-        guard let batch = kept[0].first else { return }
+            JobTable.rows("job.sequence = \(job)")
+        )
+        guard let batch = batches.first else { return }
         if WrittenDevice.otherPlatforms[page.key.pns] != nil { replay.platform = try batch["platform"] }
         if let retries = try batch["retries"] as [UInt8]? {
             let devices = try RetryList.decode(retries)
             let rows = Set(devices.map(\.row))
             replay.devices = devices.map { RetryDevice(row: $0.row, tries: $0.tries, wait: .zero) }
-            replay.records = try kept[1].filter { rows.contains(try $0["row"]) }.map { try $0["id"] }
+            replay.records = try dead.filter { rows.contains(try $0["row"]) }.map { try $0["id"] }
             return
         }
-        guard let row = try kept[2].first.map({ try JobRow($0) }), case .send(let request) = row.work else { return }
+        guard let row = try jobs.first.map({ try JobRow($0) }), case .send(let request) = row.work else { return }
         var query = AudienceQuery(request, job: job, app: app, pns: page.key.pns, memory: AudienceMemory())
         query.template = page.template
         (query.after, query.through) = (page.rows.from, page.rows.to)
@@ -69,34 +69,33 @@ private struct DeadLetterReplay: Sendable {
 
     init(clock: StoreClock) { self.clock = clock }
 
-    static func reads(_ number: Int64, app: AppID) -> [SQLStatement] {
-        [
-            DeadLetterTable.letter(number, app: app),
-            """
-            SELECT job.sequence, job.app, job.priority, job.state, job.message, job.fanned_out, job."user", dead.work,
-                EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence) AS has_batches
-            FROM dead JOIN job ON job.id = dead.job WHERE dead.app = \(DeadLetterTable.owner(app)) AND dead.number = \(number)
-            """,
-        ]
+    static let noJob = StoreError(.corrupt, "a dead letter's job is missing")
+
+    static func job(ofLetter number: Int64, app: AppID) -> SQLStatement {
+        """
+        SELECT job.sequence, job.app, job.priority, job.state, job.message, job.fanned_out, job."user", dead.work,
+            EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence) AS has_batches
+        FROM dead JOIN job ON job.id = dead.job WHERE dead.app = \(DeadLetterTable.owner(app)) AND dead.number = \(number)
+        """
     }
 
-    /// Finds whether the user was removed since whom a change is about that a dead letter keeps; nil where it keeps none.
-    static func removal(of job: SQLRow, for engine: some SQLEngine) throws -> SQLStatement? {
-        guard let work = try job["work"] as String?,
-            case .register(let request) = try StoredJSON.work(from: Array(work.utf8))
-        else { return nil }
+    /// Finds a row where the user was removed since whom a change is about that a dead letter keeps.
+    static func removal(of job: SQLRow, for engine: some SQLEngine) throws -> SQLStatement {
+        let work = try (job["work"] as String?).map { try StoredJSON.work(from: Array($0.utf8)) }
         let asker = try (job["user"] as String?).map { try UserName(stored: $0, shown: nil) }
+        var user: UserName?
+        if case .register(let request)? = work { user = UserTraces.subject(of: request, askedBy: asker) }
         return RegistrationTable(app: try job["app"], clock: engine.clock, digest: engine.handles)
-            .removal(of: UserTraces.subject(of: request, askedBy: asker), after: try job["sequence"])
+            .removal(of: user, after: try job["sequence"])
     }
 
-    func decide(_ rows: [[SQLRow]]) throws -> SQLDecision<Ended<Replay?>> {
+    func decide(_ letters: [SQLRow], _ jobs: [SQLRow], isRemoved: Bool) throws -> SQLDecision<Ended<Replay?>> {
         var changes = JobEndings(self.clock)
-        guard let row = rows[0].first else { return changes.decision(nil) }
+        guard let row = letters.first else { return changes.decision(nil) }
         let letter = try KeptDeadLetter(row)
         let work = DeadLetterWork(of: letter, at: changes.now)
         if let reason = work.blockedReason { return changes.decision(.refused(reason)) }
-        guard let job = rows[1].first else { throw StoreError(.corrupt, "a dead letter's job is missing") }
+        guard let job = jobs.first else { throw Self.noJob }
         try changes.expect(job)
         let replay: Replay
         switch work {
@@ -105,7 +104,7 @@ private struct DeadLetterReplay: Sendable {
             try self.retry(page, of: job, &changes)
             replay = .begun(job: page.key.job, devices: self.devices.count)
         case .job(let id, _, let kind):
-            if kind == .register, rows.dropFirst(2).contains(where: { !$0.isEmpty }) {
+            if kind == .register, isRemoved {
                 return JobEndings(self.clock).decision(.refused(UserTraces.refusal))
             }
             try self.reopen(job, kind, letter: letter.id, &changes)

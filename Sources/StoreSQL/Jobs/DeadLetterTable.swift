@@ -42,14 +42,20 @@ extension DeadLetterStore where Self: SQLEngine {
         let (cursors, app, now) = (self.cursors, query.app, self.clock.now)
         let before = try cursors.open(query.cursor, .deadLetters, of: app) ?? .max
         let limit = min(max(1, query.limit), 1000)
-        var reads = [DeadLetterTable.letters("dead.number < \(before)", app: app, limit: limit + 1)]
+        var (letters, bodies): ([SQLRow], [SQLRow]) = ([], [])
         if let number = query.number {
-            reads = [DeadLetterTable.letter(number, app: app), DeadLetterTable.body(of: number, app: app)]
+            (letters, bodies) = try await self.rows(
+                DeadLetterTable.letter(number, app: app),
+                DeadLetterTable.body(of: number, app: app)
+            )
+        } else {
+            letters = try await self.rows(
+                DeadLetterTable.letters("dead.number < \(before)", app: app, limit: limit + 1)
+            )
         }
-        let rows = try await self.rows(reads)
-        let body: [UInt8]? = try rows.count > 1 ? rows[1].first.map { try $0["body"] } : nil
+        let body: [UInt8]? = try bodies.first.map { try $0["body"] }
         return try Page(
-            rows[0].map { try DeadLetter($0, app: app, body: body, at: now) },
+            letters.map { try DeadLetter($0, app: app, body: body, at: now) },
             limit: limit,
             cursor: { cursors.seal($0.id, .deadLetters, of: app) },
             item: { $0 }
@@ -59,10 +65,10 @@ extension DeadLetterStore where Self: SQLEngine {
     package func discard(deadLetter number: Int64, app: AppID?) async throws -> DeadLetter? {
         let now = self.clock.now
         return try await self.perform(
-            SQLTransaction(reading: [DeadLetterTable.letter(number, app: app)]) { rows in
-                guard let row = rows[0].first else { return .nothing(nil) }
+            SQLTransaction(reading: DeadLetterTable.letter(number, app: app)) { letters in
+                guard let row = letters.first else { return .nothing(nil) }
                 let letter = try DeadLetter(row, app: app, body: nil, at: now)
-                return SQLDecision(writing: [DeadLetterTable.removal(of: try row["id"]).expecting(1)]) { _ in letter }
+                return SQLDecision(writing: [DeadLetterTable.removal(of: try row["id"]).expecting(1)], giving: letter)
             }
         )
     }

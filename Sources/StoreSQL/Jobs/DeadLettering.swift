@@ -1,9 +1,10 @@
-import PushModel
+package import PushModel
 package import Store
 import StoreKit
 
 extension DeadLetterStore where Self: SQLEngine {
-    package func deadLetter(_ message: IncomingDeadLetter) async throws {
+    @discardableResult
+    package func deadLetter(_ message: IncomingDeadLetter) async throws -> [JobTrace] {
         try await self.end(DeadLettering(message: message, clock: self.clock).transaction)
     }
 }
@@ -20,9 +21,10 @@ private struct DeadLettering: Sendable {
         var batch: OpenBatch.Key?
     }
 
-    var transaction: SQLTransaction<Ended<Void>> {
+    var transaction: SQLTransaction<Ended<[JobTrace]>> {
         // No message has the number 0.
-        let members = MessageMembers.reads(of: MessageID(self.message.messageID)?.number ?? 0)
+        let number = MessageID(self.message.messageID)?.number ?? 0
+        let members = MessageMembers.reads(of: number)
         let reads: [SQLStatement] = [
             """
             SELECT id FROM dead WHERE queue = \(self.message.queue) AND type = \(self.message.type)
@@ -30,20 +32,23 @@ private struct DeadLettering: Sendable {
             """,
             "SELECT 1 AS found FROM app WHERE name = \(self.message.app?.name) AND spec IS NOT NULL",
         ]
-        return SQLTransaction(reading: reads + members + SQLStatement.emptied(in: self.message.body)) { rows in
-            var endings = JobEndings(self.clock)
-            // It is kept already.
-            guard rows[0].isEmpty else { return endings.decision(()) }
-            let members = try MessageMembers(rows[2..<5])
+        return SQLTransaction(
+            reading: reads + JobTable.traces(of: number) + members + SQLStatement.emptied(in: self.message.body)
+        ) { answers in
+            var (endings, answers) = (JobEndings(self.clock), answers[...])
+            let (kept, declared) = (answers.removeFirst(), answers.removeFirst())
+            let traces = try (answers.removeFirst() + answers.removeFirst()).map { try JobTrace($0) }
+            guard kept.isEmpty else { return endings.decision(traces) }
+            let members = try MessageMembers(&answers)
             // The app of a message is its row's, otherwise the one it names, if that is declared.
-            let app = members?.app ?? (rows[1].isEmpty ? nil : self.message.app)
-            let isEmptied = rows[5...].contains { !$0.isEmpty }
+            let app = members?.app ?? (declared.isEmpty ? nil : self.message.app)
+            let isEmptied = answers.contains { !$0.isEmpty }
             let (closed, change) = try self.closed(members)
             for write in self.insertions(closed, app, body: isEmptied ? [] : self.message.keptBody, endings.wall) {
                 endings.add(write)
             }
             try change(&endings)
-            return endings.decision(())
+            return endings.decision(traces)
         }
     }
 
@@ -55,7 +60,8 @@ private struct DeadLettering: Sendable {
             let closed = Closed(effect: .batch, job: batch.key.job, batch: batch.key)
             return (closed, { try Self.close(batch, &$0) })
         }
-        let (job, reason) = (members.jobs[0], "its message could not be worked on")
+        guard let job = members.jobs.first else { return (Closed(), { _ in }) }
+        let reason = "its message could not be worked on"
         guard members.queue == .register else {
             return (Closed(effect: .send, job: try job["sequence"]), { _ = try $0.abandon(job, reason: reason) })
         }

@@ -45,7 +45,7 @@ package enum HubCallTable {
                 writes.append(self.submission(of: call, in: state, until: now + time.milliseconds).expecting(1))
                 return .begun
             }
-            return SQLDecision(writing: writes) { _ in starts }
+            return SQLDecision(writing: writes, giving: starts)
         }
     }
 
@@ -66,7 +66,7 @@ package enum HubCallTable {
             case .said(let news): try self.note(call, news, now: now)
             }
         }
-        return SQLTransaction(SQLDecision(writing: writes) { _ in })
+        return SQLTransaction(SQLDecision(writing: writes, giving: ()))
     }
 
     private static func end(_ call: HubCallKey, _ end: HubCallEnd, isFirst: Bool, now: Int64) -> SQLStatement {
@@ -88,6 +88,18 @@ package enum HubCallTable {
         """
     }
 
+    /// The calls of a batch's range.
+    package static func range(_ job: Int64, _ pns: Int, from: Int64, to: Int64) -> SQLStatement {
+        "job = \(job) AND pns = \(pns) AND number > \(from) AND number <= \(to)"
+    }
+
+    /// What became of calls, by their numbers; those that were never made are left out.
+    package static func known(_ rows: [SQLRow], at now: Int64) throws -> [Int64: HubCallStart] {
+        try rows.reduce(into: [:]) { known, row in
+            known[try row["number"]] = try StoredHubCall(row).known(at: now)
+        }
+    }
+
     /// Ends calls whose process died while it made them.
     package static func endOverdue(_ condition: SQLStatement, now: Int64) -> SQLStatement {
         """
@@ -99,12 +111,12 @@ package enum HubCallTable {
     /// Takes calls that are due, each for one: whoever else has read it finds another time.
     static func take(limit: Int, clock: StoreClock) -> SQLTransaction<[AskedHubCall]> {
         let due: SQLStatement = """
-            SELECT job.id, pns, hub_call.number, app.name, notification, asked, due FROM hub_call
+            SELECT job.id, job.request, pns, hub_call.number, app.name, notification, asked, due FROM hub_call
             JOIN job ON job.sequence = hub_call.job JOIN app ON app.number = job.app
             WHERE hub_call.due <= \(clock.now) ORDER BY hub_call.due LIMIT \(limit)
             """
-        return SQLTransaction(reading: [due]) { rows in
-            let calls = try rows[0].map { (call: try AskedHubCall($0), due: try $0["due"] as Int64) }
+        return SQLTransaction(reading: due) { rows in
+            let calls = try rows.map { (call: try AskedHubCall($0), due: try $0["due"] as Int64) }
             let until = clock.now + self.lease
             let writes = calls.map { call, due -> SQLStatement in
                 let write: SQLStatement = """
@@ -112,7 +124,7 @@ package enum HubCallTable {
                     """
                 return write.expecting(1)
             }
-            return SQLDecision(writing: writes) { _ in calls.map(\.call) }
+            return SQLDecision(writing: writes, giving: calls.map(\.call))
         }
     }
 
@@ -182,7 +194,8 @@ extension AskedHubCall {
             key: HubCallKey(job: try row["id"], pns: try PushService(stored: row["pns"]), number: try row["number"]),
             app: try AppID(stored: row["name"]),
             id: try row["notification"],
-            asked: try row["asked"]
+            asked: try row["asked"],
+            request: try RequestID(row)
         )
     }
 }

@@ -1,4 +1,4 @@
-import PushModel
+package import PushModel
 import Store
 package import StoreKit
 
@@ -47,15 +47,30 @@ extension JobEndings {
         if let message = try job["message"] as Int64? { self.leave(message: message) }
     }
 
+    /// - Returns: A transaction that ends a register job by its id: the waiter's routing key, when this ended the job.
+    package static func finishRegister(
+        _ id: JobID,
+        _ result: RegisterResult,
+        clock: StoreClock
+    ) -> SQLTransaction<Ended<String?>> {
+        let isRegister: SQLStatement = "job.kind = \(raw: "\(JobKind.register.number)")"
+        return SQLTransaction(reading: self.jobs("job.id = \(id) AND \(isRegister)")) { jobs in
+            var endings = JobEndings(clock)
+            guard let row = jobs.first else { return endings.decision(nil) }
+            try endings.finishRegister(row, result)
+            return endings.decision(try row["waiter"])
+        }
+    }
+
     /// - Returns: A transaction that abandons a send: the waiter's routing key, when this ended the job.
     package static func abandon(
         _ job: Int64,
         reason: String,
         clock: StoreClock
     ) -> SQLTransaction<Ended<String?>> {
-        SQLTransaction(reading: [self.jobs("job.sequence = \(job) AND job.inline_pns IS NULL")]) { rows in
+        SQLTransaction(reading: self.jobs("job.sequence = \(job) AND job.inline_pns IS NULL")) { jobs in
             var endings = JobEndings(clock)
-            guard let row = rows[0].first, try endings.abandon(row, reason: reason) else {
+            guard let row = jobs.first, try endings.abandon(row, reason: reason) else {
                 return endings.decision(nil)
             }
             return endings.decision(try row["waiter"])

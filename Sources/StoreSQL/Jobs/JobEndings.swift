@@ -95,14 +95,10 @@ package struct JobEndings {
     /// With a call that is under way it stays open, and a worker looks at it again when that is over.
     mutating func closeUnsent(_ batch: OpenBatch, calls: [SQLRow], _ cause: StopCause) throws {
         if !calls.isEmpty {
-            let range: SQLStatement = """
-                job = \(batch.key.job) AND pns = \(batch.key.pns) AND number > \(batch.rows.from) AND number <= \(batch.rows.to)
-                """
+            let range = HubCallTable.range(batch.key.job, batch.key.pns, from: batch.rows.from, to: batch.rows.to)
             self.add(HubCallTable.endOverdue(range, now: self.now))
         }
-        let known = try calls.reduce(into: [Int64: HubCallStart]()) { known, row in
-            known[try row["number"]] = try StoredHubCall(row).known(at: self.now)
-        }
+        let known = try HubCallTable.known(calls, at: self.now)
         let retries = try batch.key.attempt > 0 ? RetryList.decode(batch.retries ?? []) : nil
         switch UnsentBatch(size: batch.size, retries: retries, calls: known, cause: cause) {
         case .open(let left):
@@ -115,25 +111,29 @@ package struct JobEndings {
 
     /// All of them, in the order in which rows are held: jobs and batches first, sums last.
     ///
-    /// Of two writers that close the last two batches of a job neither would see the other's: each would have to ask in a transaction
-    /// behind this one whether it is complete, and the sweeper once more.
+    /// Of two that close the last two batches of a job neither would see the other's: so they hold the job, and the later sees them. Many
+    /// outcomes of one job would wait for each other so; they are to ask in a transaction behind theirs.
     func decision<Value: Sendable>(_ value: Value) -> SQLDecision<Ended<Value>> {
+        let held: SQLStatement = """
+            SELECT sequence FROM job WHERE sequence IN (\(numbers: self.completing)) ORDER BY sequence\(lock: .update)
+            """
+        let first = (self.completing.isEmpty ? [] : [held]) + self.writes
         let completions = self.completing.map { job -> SQLStatement in
             SQLStatement(JobTransition.complete.sql + " RETURNING state", [job, self.wall, self.now])
         }
         let backlog: SQLStatement = """
             UPDATE backlog SET unfinished = unfinished
                 - (SELECT count(*) FROM job WHERE sequence IN (\(numbers: self.completing)) AND finished IS NOT NULL)
+                \(Counts.ownBacklog)
             """
         let sums = (completions.isEmpty ? [] : [backlog]) + self.counts.writes
-        let (ended, places) = (self.ended, self.writes.count..<self.writes.count + completions.count)
-        return SQLDecision(writing: self.writes + completions + self.last + sums) { answers in
-            let completed =
-                try answers.isEmpty
-                ? []
-                : answers[places].flatMap(\.rows).map {
-                    try Job.State(number: $0["state"])
-                }
+        let (ended, places) = (self.ended, first.count..<first.count + completions.count)
+        let writes = first + completions + self.last + sums
+        guard !completions.isEmpty else {
+            return SQLDecision(writing: writes, giving: Ended(value: value, states: ended))
+        }
+        return SQLDecision(writing: writes) { answers in
+            let completed = try answers[places].flatMap(\.rows).map { try Job.State(number: $0["state"]) }
             return Ended(value: value, states: ended + completed)
         }
     }

@@ -20,7 +20,9 @@ extension JobStore where Self: SQLEngine {
         var before = try cursors.open(query.cursor, .jobs, of: query.app) ?? .max
         let limit = min(max(1, query.limit), 1000)
         var last: Int64?
-        if let end = query.end(before: before) { last = try await self.rows(end).first.map { try $0["sequence"] } }
+        if let end = query.end(before: before, findsStates: self.findsJobsByState) {
+            last = try await self.rows(end).first.map { try $0["sequence"] }
+        }
         var (rows, bytes, next) = ([JobRow](), 0, last)
         reading: while true {
             // The last look is only for whether there are more.
@@ -106,7 +108,7 @@ extension JobQuery {
     fileprivate static let pageBytes = 1 << 20
     /// The jobs that are read in one go: their works may be large, and no page is to be read from much more text than it shows.
     fileprivate static let piece = 32
-    /// The most jobs of a label or a caller that a page looks at, where no index finds those that are asked for.
+    /// The most jobs of a label, a caller or an app that a page looks at, where no index finds those that are asked for.
     private static let most = 5_000
 
     private var isOfCaller: Bool { self.user != nil || self.key != nil }
@@ -114,19 +116,22 @@ extension JobQuery {
     /// Finds the row at which reading for a page ends, with or without results; nil, or no row, for the end of the list.
     ///
     /// Otherwise a filter that matches none of very many jobs would keep a reader busy for long.
-    fileprivate func end(before: Int64) -> SQLStatement? {
+    fileprivate func end(before: Int64, findsStates: Bool) -> SQLStatement? {
         let isFiltered = self.kind != nil || self.since != nil || self.pns != nil || self.state != nil
         guard isFiltered || self.label != nil && self.isOfCaller else { return nil }
         let owner: SQLStatement? =
-            self.label.map { "label = \($0.text)" } ?? self.user.map { "\"user\" = \($0.key.text)" }
-            ?? self.key.map { "key = \($0)" }
-        return owner.map { owner in
-            """
-            SELECT sequence FROM job WHERE app = \(SQLStatement.app(self.app)) AND \(owner) AND sequence < \(before)
+            self.label.map { "AND label = \($0.text)" } ?? self.user.map { "AND \"user\" = \($0.key.text)" }
+            ?? self.key.map { "AND key = \($0)" }
+        let all: SQLStatement? = findsStates || self.isOfFailed ? nil : ""
+        guard let owner = owner ?? all else { return nil }
+        return """
+            SELECT sequence FROM job WHERE app = \(SQLStatement.app(self.app)) \(owner) AND sequence < \(before)
             ORDER BY sequence DESC LIMIT 1 OFFSET \(raw: "\(Self.most)")
             """
-        }
     }
+
+    /// Whether it is for jobs of one state that ended otherwise than completed: these every engine has an index of.
+    private var isOfFailed: Bool { self.state.map { $0.isFinal && $0 != .completed } ?? false }
 
     /// The rows' conditions.
     fileprivate func conditions(before: Int64, from: Int64) -> SQLStatement {
@@ -167,8 +172,12 @@ extension JobQuery {
             }
         // The states in the index; most jobs are completed and not in it.
         guard isIndexed, state != .completed else { return shown }
-        return state.isFinal
-            ? "\(shown) AND job.state > \(raw: "\(Job.State.completed.number)")" : "\(shown) AND job.finished IS NULL"
+        guard state.isFinal else { return "\(shown) AND job.finished IS NULL" }
+        let failed = SQLStatement.text(
+            forSQLite: "job.state > \(Job.State.completed.number)",
+            forPostgreSQL: "job.failed = \(state.number)"
+        )
+        return "\(shown) AND \(raw: failed)"
     }
 
     private static let isPublished: SQLStatement = "message.state = \(raw: "\(MessageState.published.rawValue)")"

@@ -4,12 +4,9 @@ package import StoreKit
 
 /// Stops jobs, and brings those that were stopped to their end (rule 13).
 package enum JobStops {
-    /// What is read of jobs that may be stopped, by a query for their numbers.
-    static func reads(of jobs: SQLStatement) -> [SQLStatement] {
-        [
-            "SELECT sequence, state, kind, message, ends, stopped FROM job WHERE sequence IN (\(jobs))",
-            OpenBatch.ofJobs(jobs), OpenBatch.calls(ofJobs: jobs),
-        ]
+    /// What is read of jobs that may be stopped, by a query for their numbers; beside it their open batches and the calls of those.
+    static func jobs(_ jobs: SQLStatement) -> SQLStatement {
+        "SELECT sequence, state, kind, message, ends, stopped FROM job WHERE sequence IN (\(jobs))"
     }
 
     /// - Returns: The transaction: how many of the jobs were stopped, or looked at again.
@@ -18,20 +15,25 @@ package enum JobStops {
         _ reason: StopReason,
         clock: StoreClock
     ) -> SQLTransaction<Ended<Int>> {
-        SQLTransaction(reading: self.reads(of: jobs)) { rows in
+        SQLTransaction(reading: self.jobs(jobs), OpenBatch.ofJobs(jobs), OpenBatch.calls(ofJobs: jobs)) {
             var endings = JobEndings(clock)
-            let count = try self.stop(rows[...], reason, &endings)
+            let count = try self.stop($0, batches: $1, calls: $2, reason, &endings)
             return endings.decision(count)
         }
     }
 
-    /// Stops jobs by what ``reads(of:)`` gives.
-    static func stop(_ rows: ArraySlice<[SQLRow]>, _ reason: StopReason, _ endings: inout JobEndings) throws -> Int {
-        let rows = Array(rows)
-        let batches = try Dictionary(grouping: rows[1].map { try OpenBatch($0) }, by: \.key.job)
-        let calls = try Dictionary(grouping: rows[2], by: { try OpenBatch.Key($0) })
+    /// Stops jobs by what was read of them.
+    static func stop(
+        _ jobs: [SQLRow],
+        batches: [SQLRow],
+        calls: [SQLRow],
+        _ reason: StopReason,
+        _ endings: inout JobEndings
+    ) throws -> Int {
+        let batches = try Dictionary(grouping: batches.map { try OpenBatch($0) }, by: \.key.job)
+        let calls = try Dictionary(grouping: calls, by: { try OpenBatch.Key($0) })
         var count = 0
-        for row in rows[0] {
+        for row in jobs {
             let job = try StoppableJob(row)
             guard let stop = reason.stop(of: job, at: endings.now) else { continue }
             let sequence: Int64 = try row["sequence"]
@@ -61,7 +63,7 @@ package enum JobStops {
     ) throws {
         let (sequence, message) = (try row["sequence"] as Int64, try row["message"] as Int64?)
         // Those of which the batches end come to no worker until then.
-        let messages = Set(closed.map(\.message))
+        let messages = Set(closed.filter { $0.messageState != nil }.map(\.message))
         let areUnpublished: SQLStatement = """
             SELECT id FROM message WHERE id IN (\(numbers: messages.sorted()))
                 AND state <> \(raw: "\(MessageState.published.rawValue)") \(lock: .update)

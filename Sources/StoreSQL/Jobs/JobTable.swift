@@ -6,7 +6,8 @@ package import StoreKit
 package enum JobTable {
     private static let columns: SQLStatement = """
         SELECT job.sequence, job.id, app.name AS app_name, job."user", job.user_shown, job.key, job.priority, job.work, job.state, job.result,
-            job.reason, job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at, job.message, job.label
+            job.reason, job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at, job.message, job.label,
+            job.request
         FROM job JOIN app ON app.number = job.app WHERE
         """
 
@@ -37,32 +38,44 @@ package enum JobTable {
         )
     }
 
-    /// A job whose only batch has no row, in a message.
-    static func isInline(in message: MessageID) -> SQLStatement {
-        "\(self.isMember(of: message.number)) AND \(raw: OpenBatch.isInline)"
+    /// The jobs that a message stands for, for ``JobTrace/init(_:)``: its members that are not final, and those whose open batches are.
+    static func traces(of message: Int64) -> [SQLStatement] {
+        [
+            "SELECT job.id, job.request FROM job WHERE \(self.isMember(of: message)) AND job.finished IS NULL",
+            """
+            SELECT job.id, job.request FROM batch JOIN job ON job.sequence = batch.job
+            WHERE batch.message = \(message) AND batch.open = 1
+            """,
+        ]
     }
 
     // MARK: Times
 
-    private static let isScheduled: SQLStatement = "state = \(raw: "\(Job.State.scheduled.number)")"
+    private static let isScheduled = SQLStatement(
+        stringLiteral: SQLStatement.text(forSQLite: JobTransition.scheduled, forPostgreSQL: "scheduled IS NOT NULL")
+    )
+    /// When a scheduled job starts, by the column that the index has.
+    private static let start = SQLStatement(
+        stringLiteral: SQLStatement.text(forSQLite: "starts_at", forPostgreSQL: "scheduled")
+    )
 
     /// The apps with scheduled jobs whose time has come, found one after the other in the index.
-    package static func appsToStart(until wall: Timestamp, limit: Int) -> SQLStatement {
+    static func appsToStart(until wall: Timestamp, limit: Int) -> SQLStatement {
         """
         WITH RECURSIVE found(app) AS (
             SELECT min(app) FROM job WHERE \(self.isScheduled)
             UNION ALL SELECT (SELECT min(app) FROM job WHERE \(self.isScheduled) AND app > found.app) FROM found WHERE app IS NOT NULL
         )
         SELECT app FROM found
-        WHERE EXISTS (SELECT 1 FROM job WHERE \(self.isScheduled) AND job.app = found.app AND starts_at <= \(wall)) LIMIT \(limit)
+        WHERE EXISTS (SELECT 1 FROM job WHERE \(self.isScheduled) AND job.app = found.app AND \(self.start) <= \(wall)) LIMIT \(limit)
         """
     }
 
     /// The scheduled jobs of an app whose time has come, the first first.
-    package static func jobsToStart(of app: Int64, until wall: Timestamp, limit: Int) -> SQLStatement {
+    static func jobsToStart(of app: Int64, until wall: Timestamp, limit: Int) -> SQLStatement {
         """
-        SELECT sequence, kind, priority FROM job
-        WHERE \(self.isScheduled) AND app = \(app) AND starts_at <= \(wall) ORDER BY starts_at LIMIT \(limit)
+        SELECT sequence, app, kind, priority FROM job
+        WHERE \(self.isScheduled) AND app = \(app) AND \(self.start) <= \(wall) ORDER BY \(self.start) LIMIT \(limit)
         """
     }
 
@@ -211,6 +224,19 @@ extension JobDetails {
     }
 }
 
+extension JobTrace {
+    /// Of a job's row.
+    init(_ row: SQLRow) throws { self.init(try row["id"], request: try RequestID(row)) }
+}
+
+extension RequestID {
+    /// Of a job's row; nil where it has none.
+    init?(_ row: SQLRow) throws {
+        guard let id = (try row["request"] as String?).flatMap({ RequestID($0) }) else { return nil }
+        self = id
+    }
+}
+
 extension FanOutCursor {
     fileprivate init(_ row: SQLRow) throws {
         self.init(
@@ -244,7 +270,8 @@ extension JobRow {
             finished: try row["finished"],
             expires: try row["expires"],
             startsAt: try row["starts_at"],
-            label: try (row["label"] as String?).map { try JobLabel(stored: $0) }
+            label: try (row["label"] as String?).map { try JobLabel(stored: $0) },
+            request: try RequestID(row)
         )
         self.init(
             plain: job,

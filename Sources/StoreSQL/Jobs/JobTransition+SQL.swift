@@ -27,10 +27,10 @@ extension JobTransition {
     private var assignment: String {
         switch self {
         case .start:
-            // ?2 message, ?3 now, ?4 a wall clock without lateness: a job that starts late has less time left.
+            // ?2 now, ?3 a wall clock without lateness, behind the new message: a job that starts late has less time left.
             """
-            state = \(Job.State.queued.number), message = ?2,
-                ends = ?3 + expires - CASE WHEN starts_at > ?4 THEN starts_at ELSE ?4 END
+            state = \(Job.State.queued.number), message = \(NewMessage.number),
+                ends = ?2 + expires - CASE WHEN starts_at > ?3 THEN starts_at ELSE ?3 END
             """
         case .page:
             // ?2 message, ?3 wall clock, ?4 whether these are the last pages.

@@ -33,21 +33,31 @@ package struct OpenBatch: Sendable {
     let rows: (from: Int64, to: Int64)
     let size: Int
     let message: Int64
+    /// How its message stands; nil = there is no such message, which is a fault: the batch ends with its job all the same.
+    let messageState: MessageState?
     /// Of a later attempt its devices; of a first one all of its range are meant.
     let retries: [UInt8]?
+    /// Of a later attempt, from when the waits of its devices count, by the store's clock.
+    let due: Int64?
+    /// Of the table `template`: of its range only those that have it are meant; nil = all.
+    let template: Int64?
     /// That telemetry has apart from its service; nil = none.
     let platform: String?
     let isInline: Bool
-    let isPublished: Bool
 
     init(_ row: SQLRow) throws {
         self.key = try Key(row)
         self.rows = (try row["from_id"], try row["to_id"])
         (self.size, self.message, self.retries) = (try row["size"], try row["message"], try row["retries"])
+        self.messageState = try (row["message_state"] as Int?).map { try MessageState(stored: $0) }
+        (self.due, self.template) = (try row["due"], try row["template"])
         let hasOther = WrittenDevice.otherPlatforms[try PushService(stored: self.key.pns)] != nil
         self.platform = hasOther ? try row["platform"] : nil
-        (self.isInline, self.isPublished) = (try row["is_inline"], try row["is_published"])
+        self.isInline = try row["is_inline"]
     }
+
+    /// Whether a worker may have it; one whose message is lost may have been published before.
+    var isPublished: Bool { self.messageState.map { $0 == .published } ?? true }
 
     // MARK: Reading
 
@@ -62,20 +72,20 @@ package struct OpenBatch: Sendable {
     }
 
     /// Of the table `template`: for which platform it was registered.
-    static let platform = "template.content/*!::jsonb*/ ->> 'platform'"
+    package static let platform = "template.content/*!::jsonb*/ ->> 'platform'"
 
     // SQLite is told by which index open batches are found: it would go through all of a job's.
     private static func found(_ index: String, _ rows: SQLStatement, inline: SQLStatement) -> SQLStatement {
-        let isPublished: SQLStatement = "message.state = \(raw: "\(MessageState.published.rawValue)") AS is_published"
-        return """
-            SELECT batch.job, batch.pns, batch.page, batch.attempt, batch.from_id, batch.to_id, batch.size, batch.message, batch.retries,
-                \(raw: self.platform) AS platform, 0 AS is_inline, \(isPublished)
-            FROM batch INDEXED BY \(raw: index) JOIN message ON message.id = batch.message
-                LEFT JOIN template ON template.number = batch.template
-            WHERE batch.open = 1 AND \(rows)
-            UNION ALL SELECT job.sequence, job.inline_pns, 0, 0, 0, job.inline_to, job.inline_size, job.message, NULL, NULL, 1, \(isPublished)
-            FROM job JOIN message ON message.id = job.message WHERE \(raw: Self.isInline) AND \(inline)
-            """
+        """
+        SELECT batch.job, batch.pns, batch.page, batch.attempt, batch.from_id, batch.to_id, batch.size, batch.message, batch.due,
+            batch.retries, batch.template, \(raw: self.platform) AS platform, 0 AS is_inline, message.state AS message_state
+        FROM batch INDEXED BY \(raw: index) LEFT JOIN message ON message.id = batch.message
+            LEFT JOIN template ON template.number = batch.template
+        WHERE batch.open = 1 AND \(rows)
+        UNION ALL SELECT job.sequence, job.inline_pns, 0, 0, 0, job.inline_to, job.inline_size, job.message, NULL, NULL, NULL, NULL, 1,
+            message.state
+        FROM job LEFT JOIN message ON message.id = job.message WHERE \(raw: Self.isInline) AND \(inline)
+        """
     }
 
     /// The calls of hubs that the open batches of some jobs have made.

@@ -72,13 +72,13 @@ extension StoreHealth where Self: SQLEngine {
     /// - Returns: All of it.
     /// - Throws: ``StoreError``.
     package func state(space: StoreSpace?, backup: Timestamp?) async throws -> StoreState {
-        let rows = try await self.rows([
-            "SELECT unfinished FROM backlog",
-            "SELECT count(*) AS dead FROM (SELECT 1 FROM dead LIMIT \(StoreState.mostDead)) AS counted",
-        ])
+        let (backlog, dead) = try await self.rows(
+            Counts.backlog,
+            "SELECT count(*) AS dead FROM (SELECT 1 FROM dead LIMIT \(StoreState.mostDead)) AS counted"
+        )
         return StoreState(
-            jobs: try rows[0].first?["unfinished"] ?? 0,
-            dead: try rows[1].first?["dead"] ?? 0,
+            jobs: try backlog.first?["unfinished"] ?? 0,
+            dead: try dead.first?["dead"] ?? 0,
             space: space,
             backup: backup
         )

@@ -27,15 +27,15 @@ struct MessageMembers {
         "\(JobTable.isMember(of: message)) AND inline_pns IS NULL"
     }
 
-    /// By what ``reads(of:)`` gives; nil where there is no such message any more.
-    init?(_ rows: ArraySlice<[SQLRow]>) throws {
-        let rows = Array(rows)
-        guard let row = rows[0].first else { return nil }
+    /// By what ``reads(of:)`` gives, which it takes from the answers; nil where there is no such message any more.
+    init?(_ answers: inout ArraySlice<[SQLRow]>) throws {
+        let (messages, jobs, batches) = (answers.removeFirst(), answers.removeFirst(), answers.removeFirst())
+        guard let row = messages.first else { return nil }
         self.row = row
         (self.number, self.app) = (try row["id"], try AppID(stored: row["name"]))
         self.queue = try WorkQueue(number: row["queue"])
-        self.jobs = rows[1]
-        self.batches = try rows[2].map { try OpenBatch($0) }
+        self.jobs = jobs
+        self.batches = try batches.map { try OpenBatch($0) }
     }
 
     var count: Int { self.jobs.count + self.batches.count }
@@ -80,9 +80,9 @@ extension OutboxStore where Self: SQLEngine {
     package func split(_ message: MessageID) async throws {
         let clock = self.clock
         try await self.end(
-            SQLTransaction(reading: MessageMembers.reads(of: message.number)) { rows in
-                var endings = JobEndings(clock)
-                try MessageMembers(rows[...])?.split(&endings)
+            SQLTransaction(reading: MessageMembers.reads(of: message.number)) { answers in
+                var (endings, answers) = (JobEndings(clock), answers[...])
+                try MessageMembers(&answers)?.split(&endings)
                 return endings.decision(())
             }
         )

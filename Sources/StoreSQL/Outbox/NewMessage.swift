@@ -28,6 +28,19 @@ package struct NewMessage {
         (self.members, self.size, self.jobs, self.redeliveries) = (members, size, jobs, redeliveries)
     }
 
+    /// A message of new jobs, the first of all of which has that sequence.
+    package init(_ message: JobAdmission.Message, from first: Int64, app: Int64, now: Int64) {
+        self.init(
+            queue: message.queue,
+            app: app,
+            priority: message.priority.rank,
+            state: message.state,
+            due: now,
+            members: message.count,
+            jobs: message.jobs(from: first)
+        )
+    }
+
     /// A message for a single job, due at once; only the sweeper publishes it.
     package init(of job: Int64, _ kind: JobKind, app: Int64, priority: Int, now: Int64) {
         self.init(

@@ -30,7 +30,7 @@ package struct NextAttempt {
         INSERT INTO batch(
             job, pns, page, attempt, from_id, to_id, size, open, message, due, retries, retry_reason, retry_cause, template
         ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, \(NewMessage.number), ?8, ?9, ?10, ?11,
-            (SELECT template FROM batch WHERE job = ?1 AND pns = ?2 AND page = ?3 AND attempt = ?4 - 1))
+            (SELECT template FROM batch WHERE job = ?1 AND pns = ?2 AND page = ?3 AND attempt = CAST(?4 AS BIGINT) - 1))
         """
 
     /// - Returns: What writes them, one behind the other.

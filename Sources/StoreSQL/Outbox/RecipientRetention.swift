@@ -47,7 +47,7 @@ extension SQLEngine {
         let next = jobs.count == most ? jobs.last : nil
         guard let first = over.first else { return ChoreChunk(rows: 0, next: next) }
         let removal = RecipientRetention.removal(of: over, now: now, limit: limit)
-        let removed = try await self.perform(SQLTransaction(SQLDecision(writing: [removal]) { $0[0].count }))
+        let removed = try await self.perform(SQLTransaction(SQLDecision(writing: removal, value: \.count)))
         // The rest of these lists is next.
         return ChoreChunk(rows: removed, next: removed == limit ? first - 1 : next)
     }

@@ -3,6 +3,8 @@ import StoreKit
 
 /// The table `handle_index`: the live registration of a handle (decision 20), an entry for each, found by the handle's digest.
 ///
+/// Where digests are wide, each live registration has its own in the column `digest` instead.
+///
 /// No two live registrations of an app and slot have handles of the same device (``PushModel/Handle/sameDevice(at:)``). Handles with
 /// equal digests have positions 0, 1, 2 … without a gap, so that a free position ends a search.
 package enum HandleTable {
@@ -35,15 +37,34 @@ package enum HandleTable {
     }
 }
 
+/// A handle at its service, and what for.
+struct HandleUse {
+    let handle: Handle
+    let pns: PushService
+    let kind: RegistrationKind
+}
+
 extension RegistrationTable {
+    /// The condition of the live registrations that may have one of some handles.
+    ///
+    /// Not by the index of all live ones of the app.
+    func mayHave(_ uses: [HandleUse]) -> SQLStatement {
+        guard self.digest.isWide else {
+            let digests = uses.map { self.digest.number(of: $0.handle, $0.pns, $0.kind, app: self.app) }
+            return "\"row\" IN (\(HandleTable.rows(digests))) AND +app = \(self.app)"
+        }
+        let digests = uses.map { self.digest.bytes(of: $0.handle, $0.pns, $0.kind, app: self.app) }
+        let list = SQLStatement(joining: digests.map { "\($0)" }, with: ", ")
+        return "digest IN (\(list)) AND \(raw: KeptRegistration.live) AND +app = \(self.app)"
+    }
+
     /// The condition of live registrations that have a handle of the same device.
     ///
     /// By its digest, and by the handle itself, because others may share the digest.
-    func have(_ handle: Handle, _ pns: PushService, _ kind: RegistrationKind) -> SQLStatement {
+    package func have(_ handle: Handle, _ pns: PushService, _ kind: RegistrationKind) -> SQLStatement {
         let device = handle.sameDevice(at: pns)
-        let digest = self.digest.number(of: handle, pns, kind, app: self.app)
         return """
-            "row" IN (\(HandleTable.rows([digest]))) AND +app = \(self.app) AND +pns = \(RegistrationSlot.number(pns, kind))
+            \(self.mayHave([HandleUse(handle: handle, pns: pns, kind: kind)])) AND +pns = \(RegistrationSlot.number(pns, kind))
             AND handle BETWEEN \(device.lowerBound) AND \(device.upperBound)
             """
     }

@@ -11,23 +11,30 @@ struct RegistrationReading: Sendable {
     private let terms: RegistrationTerms
     private(set) var statements: [SQLStatement] = []
     private var takes: [Take] = []
+    /// Finds the rows of the first statement.
+    private let found: SQLStatement
+    /// The places of the statements that find later deletions and claims.
+    private var later: (deletions: Int, claims: Int)?
 
     init(_ request: RegisterRequest, _ terms: RegistrationTerms, _ table: RegistrationTable) {
         (self.table, self.terms) = (table, terms)
         let app = table.app
         var selections = request.ids.map { id -> SQLStatement in "app = \(app) AND id = \(id.text)" }
-        let digests = request.digests(in: table)
-        // Not by the index of all live ones of the app.
-        if !digests.isEmpty { selections.append("\"row\" IN (\(HandleTable.rows(digests))) AND +app = \(app)") }
+        let uses = request.handleUses
+        if !uses.isEmpty { selections.append(table.mayHave(uses)) }
         if case .install(let installation) = request {
             let rows = Self.installed(installation.tag, app: app)
             selections.append("\"row\" IN (\(rows)) AND +app = \(app)")
-            if installation.base != nil { self.readNames(of: rows) }
         }
+        let rows = selections.map { "SELECT \"row\" FROM registration WHERE \($0)" as SQLStatement }
+        self.found = SQLStatement(joining: rows, with: " UNION ALL ")
         let all = selections.map { selection -> SQLStatement in
             "SELECT \(RegistrationTable.columns) FROM registration WHERE \(selection)"
         }
         self.read(SQLStatement(joining: all, with: " UNION ALL ")) { $0.add(try KeptRegistration($1)) }
+        if case .install(let installation) = request, installation.base != nil {
+            self.readNames(of: Self.installed(installation.tag, app: app))
+        }
         self.readNumbers(of: request.tags)
         guard !request.upserts.isEmpty else { return }
         self.readLaterChanges(of: request, selections)
@@ -48,6 +55,21 @@ struct RegistrationReading: Sendable {
         var known = RegistrationChange.Known()
         for (take, rows) in zip(self.takes, answers) { for row in rows { try take(&known, row) } }
         return known
+    }
+
+    /// Guards of what was read, for a change that others may come between: in front of its writes, and behind them.
+    ///
+    /// - Parameter answers: The rows of each statement.
+    /// - Returns: The guards.
+    func guards(_ answers: ArraySlice<[SQLRow]>) -> (before: [SQLStatement], behind: [SQLStatement]) {
+        let counts = answers.map(\.count)
+        let found = counts.first.map { [self.found.expecting($0)] } ?? []
+        guard let (deletions, claims) = self.later else { return (found, []) }
+        // A handle that others are releasing is waited for by the writes.
+        return (
+            found + [self.statements[deletions].expecting(counts[deletions])],
+            [self.statements[claims].expecting(counts[claims])]
+        )
     }
 
     private mutating func read(_ statement: SQLStatement, _ take: @escaping Take) {
@@ -80,6 +102,7 @@ struct RegistrationReading: Sendable {
         if request.registration == nil { ids += selections.map { "SELECT id FROM registration WHERE \($0)" } }
         let (user, sequence) = (self.terms.user, self.terms.sequence)
         let deleted = SQLStatement(joining: ids, with: " UNION ALL ")
+        self.later = (self.statements.count, self.statements.count + 1)
         self.read(self.table.deletions(of: deleted, by: user, after: sequence)) {
             $0.deletions[try RegistrationID(stored: $1["id"])] = try $1["version"]
         }
@@ -151,7 +174,7 @@ extension RegistrationChange.Known {
 
 extension RegisterRequest {
     /// The ids that it names.
-    fileprivate var ids: [RegistrationID] {
+    var ids: [RegistrationID] {
         switch self {
         case .issue(let candidate, _), .create(let candidate, _): [candidate]
         case .upsert(let id, _), .patch(let id, _), .delete(let id): [id]
@@ -171,18 +194,16 @@ extension RegisterRequest {
         return Set(tags.filter { $0.owner == nil })
     }
 
-    /// The numbers of its handles.
+    /// Its handles.
     ///
     /// What has a device's handle for native notifications takes the device's templates with it.
-    fileprivate func digests(in table: RegistrationTable) -> [Int64] {
+    fileprivate var handleUses: [HandleUse] {
         var devices = self.upserts.map { (handle: $0.handle, pns: $0.pns) }
         if case .issue(_, let handles) = self {
             devices = handles.flatMap { handle in PushService.allCases.map { (handle, $0) } }
         }
         return devices.flatMap { device in
-            RegistrationKind.allCases.map {
-                table.digest.number(of: device.handle, device.pns, $0, app: table.app)
-            }
+            RegistrationKind.allCases.map { HandleUse(handle: device.handle, pns: device.pns, kind: $0) }
         }
     }
 }

@@ -20,13 +20,13 @@ extension SQLEngine {
             """
         let (clock, digest) = (self.clock, self.handles)
         return try await self.perform(
-            SQLTransaction(reading: [found, marks]) { rows in
-                var writes = try rows[0].flatMap { row in
+            SQLTransaction(reading: found, marks) { registrations, marks in
+                var writes = try registrations.flatMap { row in
                     try row.ending(as: .pruned, reason: row["reason"], at: clock, digest)
                 }
-                let marks = try rows[1].map { try $0["id"] as Int64 }
-                writes.append("DELETE FROM dead_handle WHERE id IN (\(numbers: marks))")
-                return SQLDecision(writing: writes) { _ in marks.count }
+                let ids: [Int64] = try marks.map { try $0["id"] }
+                writes.append("DELETE FROM dead_handle WHERE id IN (\(numbers: ids))")
+                return SQLDecision(writing: writes, giving: ids.count)
             }
         )
     }
@@ -40,27 +40,30 @@ extension SQLEngine {
         let over: SQLStatement = """
             FROM registration WHERE \(raw: KeptRegistration.live) AND expires IS NOT NULL AND expires <= \(time) ORDER BY expires
             """
-        let found = try await self.rows(["SELECT 1 AS found \(over) LIMIT 1"] + traces.map { $0.rows(limit: 1) })
-        if found.dropFirst().contains(where: { !$0.isEmpty }) {
+        var old = try await self.rows(["SELECT 1 AS found \(over) LIMIT 1"] + traces.map { $0.rows(limit: 1) })[...]
+        let isNoneOver = old.removeFirst().isEmpty
+        if old.contains(where: { !$0.isEmpty }) {
             try await self.perform(
-                SQLTransaction(SQLDecision(writing: traces.map { $0.forgetting(limit: limit) }) { _ in })
+                SQLTransaction(SQLDecision(writing: traces.map { $0.forgetting(limit: limit) }, giving: ()))
             )
         }
-        guard !found[0].isEmpty else { return 0 }
+        guard !isNoneOver else { return 0 }
         let (clock, digest) = (self.clock, self.handles)
         return try await self.perform(
-            SQLTransaction(reading: ["SELECT \(RegistrationTable.columns), app \(over) LIMIT \(limit)"]) { rows in
-                let writes = try rows[0].flatMap { row in
+            SQLTransaction(reading: "SELECT \(RegistrationTable.columns), app \(over) LIMIT \(limit)") { rows in
+                let writes = try rows.flatMap { row in
                     try row.ending(as: .expired, reason: "not renewed in time", at: clock, digest)
                 }
-                return SQLDecision(writing: writes) { _ in rows[0].count }
+                return SQLDecision(writing: writes, giving: rows.count)
             }
         )
     }
 
     /// Removes registrations that ended before that time, except those that an earlier change may still concern.
     package func removeRegistrations(before: Int64, limit: Int) async throws -> ChoreChunk {
-        let ended: SQLStatement = "coalesce(ended_at, updated)"
+        // A time that changes with each renewal is in no index of PostgreSQL's; what has ended there has a time of its own.
+        let time = SQLStatement.text(forSQLite: "coalesce(ended_at, updated)", forPostgreSQL: "ended_at")
+        let ended: SQLStatement = "\(raw: time)"
         let old: SQLStatement = """
             \(raw: KeptRegistration.past) AND \(ended) <= \(before) AND \(KeptRegistration.isFinal(at: self.clock.now))
             """
@@ -70,7 +73,7 @@ extension SQLEngine {
         guard !rows.isEmpty else { return ChoreChunk(rows: 0) }
         // One may have come back to life since it was looked at.
         let removal: SQLStatement = "DELETE FROM registration WHERE \"row\" IN (\(numbers: rows)) AND \(old)"
-        let removed = try await self.perform(SQLTransaction(SQLDecision(writing: [removal]) { $0[0].count }))
+        let removed = try await self.perform(SQLTransaction(SQLDecision(writing: removal, value: \.count)))
         return ChoreChunk(rows: removed, next: rows.count == limit ? 0 : nil)
     }
 }

@@ -29,14 +29,15 @@ extension RegistrationTable {
     package func beginRemoval(of user: UserName, withAccount: Bool, job: Int64) -> SQLTransaction<Bool> {
         let (app, name) = (self.app, user.key.text)
         let account = SQLTransaction<Bool>(
-            reading: ["SELECT 1 AS found FROM account WHERE app = \(app) AND name = \(name)"]
-        ) { rows in
-            guard rows[0].isEmpty else {
+            reading: "SELECT 1 AS found FROM account WHERE app = \(app) AND name = \(name)"
+        ) { accounts in
+            guard accounts.isEmpty else {
                 throw StoreError(.conflict, "an account has the name of the user to remove")
             }
             return .nothing(false)
         }
-        return (withAccount ? AccountTable.removal(of: user, app: "\(app)") : account).adding([
+        let locks = self.hasOtherWriters ? RegistrationFence(table: self).removal(of: user) : []
+        let writes: [SQLStatement] = [
             .endSessions(of: user, app: "\(app)"),
             // One that was ended otherwise, as by a dead letter, or that this one does the rest of.
             "DELETE FROM user_removal WHERE app = \(app) AND \"user\" = \(name)",
@@ -51,7 +52,8 @@ extension RegistrationTable {
             ON CONFLICT (app, digest) DO UPDATE SET at = excluded.at,
                 version = CASE WHEN excluded.version > removed_user.version THEN excluded.version ELSE removed_user.version END
             """,
-        ])
+        ]
+        return (withAccount ? AccountTable.removal(of: user, app: "\(app)") : account).adding(locks + writes)
     }
 
     /// Finds a row where a user was removed after a change.

@@ -23,6 +23,7 @@ extension RegistrationTable {
         for changes: [(before: KeptRegistration?, after: KeptRegistration)]
     ) -> [SQLStatement] {
         var (writes, additions) = ([SQLStatement](), [SQLStatement]())
+        if let yielding = self.yielding(in: changes) { writes.append(yielding) }
         for (before, after) in changes {
             writes += self.mentions(after, unless: before)
             if let before {
@@ -30,7 +31,7 @@ extension RegistrationTable {
             } else {
                 additions.append(self.insertion(of: after).expecting(1))
             }
-            let (old, new) = (before.flatMap(self.handle), self.handle(of: after))
+            let (old, new) = (before.flatMap(self.entry), self.entry(of: after))
             if let old, old != new, let row = before?.row { writes += HandleTable.remove(old, of: row) }
             if let new, old != new { additions.append(HandleTable.add(new, to: self.row(of: after))) }
             // The audience has the slot before the row.
@@ -115,10 +116,27 @@ extension RegistrationTable {
 
     // MARK: Rows
 
-    /// A handle's number, where the registration is found by it.
-    private func handle(of one: KeptRegistration) -> Int64? {
-        guard one.isLive, let handle = one.handle, let slot = one.slot else { return nil }
+    /// A handle's number, where the registration has an entry by it.
+    private func entry(of one: KeptRegistration) -> Int64? {
+        guard !self.digest.isWide, one.isLive, let handle = one.handle, let slot = one.slot else { return nil }
         return self.digest.number(of: handle, slot.pns, slot.kind, app: self.app)
+    }
+
+    /// A handle's wide digest, where the registration is found by it.
+    private func wideDigest(of one: KeptRegistration) -> [UInt8]? {
+        guard self.digest.isWide, one.isLive, let handle = one.handle, let slot = one.slot else { return nil }
+        return self.digest.bytes(of: handle, slot.pns, slot.kind, app: self.app)
+    }
+
+    /// Takes digests that change hands from those that have them: no two may have one, not even within a transaction.
+    private func yielding(in changes: [(before: KeptRegistration?, after: KeptRegistration)]) -> SQLStatement? {
+        guard self.digest.isWide else { return nil }
+        let taken = Set(changes.compactMap { self.wideDigest(of: $0.after) })
+        let rows = changes.compactMap { before, after -> Int64? in
+            guard let before, let old = self.wideDigest(of: before), taken.contains(old) else { return nil }
+            return self.wideDigest(of: after) == old ? nil : before.row
+        }
+        return rows.isEmpty ? nil : "UPDATE registration SET digest = NULL WHERE \"row\" IN (\(numbers: rows))"
     }
 
     /// Its row, also where that is new.
@@ -162,7 +180,7 @@ extension RegistrationTable {
 
     /// The columns of a registration, each with its value.
     private func columns(of one: KeptRegistration) -> [(name: SQLStatement, value: SQLStatement)] {
-        [
+        let columns: [(name: SQLStatement, value: SQLStatement)] = [
             ("pns", "\(one.slot?.number)"), ("template_slot", "\(one.slot?.template)"),
             ("credential", self.credential(of: one)), ("handle", "\(one.handle?.text)"),
             ("\"user\"", "\(one.user?.key.text)"), ("user_shown", "\(one.user?.shown)"),
@@ -171,6 +189,7 @@ extension RegistrationTable {
             ("tags", "\(one.tags.text)"), ("template", one.contentDigest.map(self.template) ?? "NULL"),
             ("written", "\(one.written)"),
         ]
+        return self.digest.isWide ? columns + [("digest", "\(self.wideDigest(of: one))")] : columns
     }
 
     private func insertion(of one: KeptRegistration) -> SQLStatement {

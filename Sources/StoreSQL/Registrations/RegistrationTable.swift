@@ -8,6 +8,8 @@ package struct RegistrationTable: Sendable {
     let app: Int64
     let clock: StoreClock
     let digest: HandleDigest
+    /// Whether others may write between what a change reads and what it writes.
+    var hasOtherWriters: Bool { self.digest.isWide }
 
     package init(app: Int64, clock: StoreClock, digest: HandleDigest) {
         (self.app, self.clock, self.digest) = (app, clock, digest)
@@ -24,9 +26,8 @@ package struct RegistrationTable: Sendable {
 
     /// Changes registrations for a register job.
     ///
-    /// Changes and the acceptance of a removal come one after the other. With a second writer each change would have to lock its user
-    /// against a removal, and a removal against all of them. Two changes that claim a handle at a time would each find no holder: there a
-    /// unique index on the digest says so, and the later is made again.
+    /// With one writer, changes and the acceptance of a removal come one after the other. With several, ``RegistrationFence`` sees to that,
+    /// and the unique index on the digest of a handle has the last word.
     ///
     /// - Returns: The transaction: the result; nil = its tags have numbers now, and it is to be done again.
     package func register(_ request: RegisterRequest, of job: RegisterJob) -> SQLTransaction<RegisterResult?> {
@@ -59,15 +60,19 @@ package struct RegistrationTable: Sendable {
         let job: SQLStatement = "SELECT result, ends, finished FROM job WHERE sequence = \(terms.sequence)"
         let reading = RegistrationReading(request, terms, self)
         let reads = [job, self.removal(of: terms.user, after: terms.sequence)] + reading.statements
-        return SQLTransaction(reading: reads) { rows in
-            if let result = try done(rows[0].first) { return .nothing(result) }
-            guard rows[1].isEmpty else { return .nothing(.refused(UserTraces.refusal)) }
-            var change = RegistrationChange(terms, try reading.known(rows.dropFirst(2)), at: self.clock.wall)
+        return SQLTransaction(reading: reads) { answers in
+            var rows = answers[...]
+            if let result = try done(rows.removeFirst().first) { return .nothing(result) }
+            guard rows.removeFirst().isEmpty else { return .nothing(.refused(UserTraces.refusal)) }
+            var change = RegistrationChange(terms, try reading.known(rows), at: self.clock.wall)
             let result = try change.apply(request)
             guard change.newTags.isEmpty else {
-                return SQLDecision(writing: change.newTags.map(self.mention)) { _ in nil }
+                return SQLDecision(writing: change.newTags.map(self.mention), giving: nil)
             }
             var writes = self.statements(for: change)
+            if self.hasOtherWriters, !writes.isEmpty {
+                writes = RegistrationFence(table: self).around(writes, of: change, request, reading.guards(rows))
+            }
             if request.isAppliedOnce {
                 let text = try StoredJSON.text(result)
                 let keep: SQLStatement = """
@@ -75,7 +80,7 @@ package struct RegistrationTable: Sendable {
                     """
                 writes.append(keep.expecting(1))
             }
-            return SQLDecision(writing: writes) { _ in result }
+            return SQLDecision(writing: writes, giving: result)
         }
     }
 

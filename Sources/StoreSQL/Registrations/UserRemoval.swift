@@ -24,8 +24,14 @@ package struct UserRemoval: Sendable {
         package var next: Position? { Step(rawValue: self.step.rawValue + 1).map { Position(step: $0) } }
     }
 
-    /// Rows that were found without a lock, and where the next slice begins; nil = all is done.
-    package typealias Slice = (rows: [Int64], end: Position?)
+    /// Rows that were found without a lock.
+    package struct Slice: Sendable {
+        package var rows: [Int64] = []
+        /// Of jobs, those that are stopped; only their batches are read.
+        var stopped: [Int64] = []
+        /// Where the next slice begins; nil = all is done.
+        package var end: Position?
+    }
 
     /// The state of a removal.
     package enum State: Sendable {
@@ -69,7 +75,7 @@ package struct UserRemoval: Sendable {
         return .open(try UserRemoval(row, job: job, app: app))
     }
 
-    private init(_ row: SQLRow, job: Int64, app: Int64) throws {
+    init(_ row: SQLRow, job: Int64, app: Int64) throws {
         guard let step = Step(rawValue: try row["step"]) else {
             throw StoreError(.corrupt, "a removal has an unknown step")
         }
@@ -92,10 +98,10 @@ package struct UserRemoval: Sendable {
         let limit = self.position.step == .contents ? Self.largeRows : Self.rowsASlice
         var reads = [Self.state(of: self.job)]
         if let rows = self.rows { reads.append("\(rows) LIMIT \(limit)") }
-        if self.position.step == .jobs { reads += Self.reads(ofJobs: slice?.rows ?? []) }
+        if self.position.step == .jobs { reads += Self.reads(of: slice ?? Slice(end: nil)) }
         return SQLTransaction(reading: reads) { answers in
             var endings = JobEndings(table.clock)
-            guard case .open(let present) = try Self.state(answers[0].first, of: self.job, at: table.clock.now),
+            guard case .open(let present) = try Self.state(answers.first?.first, of: self.job, at: table.clock.now),
                 present.position == self.position
             else { return endings.decision(nil) }
             let rows = answers.dropFirst().first ?? []
@@ -246,7 +252,7 @@ package struct UserRemoval: Sendable {
             if isNamed { named.append(try row["id"]) }
         }
         let last = try rows.last.map { Position(step: .deadLetters, after: try $0["id"]) }
-        return (named, rows.count < Self.largeRows ? self.position.next : last)
+        return Slice(rows: named, end: rows.count < Self.largeRows ? self.position.next : last)
     }
 
     /// Whether a change that a dead letter keeps names the user; what cannot be read is read by nobody.

@@ -20,17 +20,6 @@ extension SQLiteStore: HousekeepingStore {
         let finder = DueMessages(flow: flow, roundRobin: RoundRobin(), queues: queues, overdue: .zero)
         return try await self.read { try !finder.find(limit: 1, in: $0, now: then).isEmpty }
     }
-
-    package func perform(_ chore: Chore, limit: Int) async throws -> ChoreChunk {
-        switch chore {
-        case .startScheduled: ChoreChunk(rows: try await self.startScheduled(limit: limit))
-        case .expireJobs: ChoreChunk(rows: try await self.expireJobs(limit: limit))
-        case .pruneRegistrations: ChoreChunk(rows: try await self.pruneRegistrations(limit: limit))
-        case .expireRegistrations: ChoreChunk(rows: try await self.expireRegistrations(limit: limit))
-        case .remove(let kind, let age, let cursor):
-            try await self.remove(kind, olderThan: age, after: cursor, limit: limit)
-        }
-    }
 }
 
 /// The system lets go of the lock with the open file, also where the process is killed.

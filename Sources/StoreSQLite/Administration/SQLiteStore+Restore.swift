@@ -40,15 +40,16 @@ extension SQLiteStore {
             guard try Self.isWhole(copy.partial) else {
                 throw StoreError(.corrupt, "\(file) is damaged: take another backup")
             }
-            var unfinished: UnfinishedSends?
-            if plan.fit(found) == .fits {
-                unfinished = try Self.settle(copy.partial, isStopping: isStopping, source: source ?? SystemClock())
-            } else if isStopping {
+            let isCurrent = plan.fit(found) == .fits
+            guard isCurrent || !isStopping else {
                 throw StoreError(
                     .conflict,
                     "\(file) has tables of version \(found.number), and only sends in those of version \(plan.version) can be stopped: restore "
                         + "it as it is, run pushline store migrate and pushline store backup, and restore that backup"
                 )
+            }
+            let unfinished = try Self.settle(copy.partial, source: source ?? SystemClock()) { context in
+                isCurrent ? try context.settleUnfinished(isStopping: isStopping) : nil
             }
             try copy.finish()
             return unfinished
@@ -73,9 +74,20 @@ extension SQLiteStore {
     }
 
     /// Makes a copy ready to be worked on where no process, and no broker, knows anything of it.
-    private static func settle(_ copy: String, isStopping: Bool, source: any ClockSource) throws -> UnfinishedSends {
+    ///
+    /// - Parameters:
+    ///   - copy: Its path.
+    ///   - source: The clocks.
+    ///   - count: Counts what is under way, and may stop it.
+    /// - Returns: What was counted.
+    /// - Throws: ``StoreError``, or the database's error.
+    private static func settle(
+        _ copy: String,
+        source: any ClockSource,
+        count: (WriteContext) throws -> UnfinishedSends?
+    ) throws -> UnfinishedSends? {
         try Self.connection(copy).inDatabase { connection in
-            var unfinished = UnfinishedSends()
+            var unfinished: UnfinishedSends?
             try Database(connection).writing { database in
                 let context = WriteContext(
                     database: database,
@@ -83,7 +95,8 @@ extension SQLiteStore {
                     digest: try database.handleDigest(mask: .max),
                     counts: Counts()
                 )
-                unfinished = try context.settleUnfinished(isStopping: isStopping)
+                unfinished = try count(context)
+                try context.makeDue()
             }
             return unfinished
         }
@@ -91,7 +104,7 @@ extension SQLiteStore {
 }
 
 extension WriteContext {
-    /// Counts the sends that are under way in a restored store, ends them where that is wanted, and makes what was published due.
+    /// Counts the sends that are under way in a restored store, and ends them where that is wanted.
     fileprivate func settleUnfinished(isStopping: Bool) throws -> UnfinishedSends {
         var unfinished = UnfinishedSends()
         for row in try self.database.answer(self.unfinishedSends).rows {
@@ -110,10 +123,15 @@ extension WriteContext {
             }
             _ = try self.database.answer("UPDATE job SET reason = \(Self.stopReason) WHERE sequence = \(job)")
         }
-        // What was at a broker is at none any more: it is not to wait for its lease, which is 45 min of a delivery message (rule 1).
+        return unfinished
+    }
+
+    /// What was at a broker is at none any more: it is not to wait for its lease, which is 45 min of a delivery message (rule 1).
+    ///
+    /// Its tables may lack steps: those of version 1 have these columns.
+    fileprivate func makeDue() throws {
         let published: SQLStatement = "state = \(raw: "\(MessageState.published.rawValue)")"
         _ = try self.database.answer("UPDATE message SET due = \(self.now) WHERE \(published) AND due > \(self.now)")
-        return unfinished
     }
 
     private static let stopReason = "a backup was restored, and what was unfinished in it was stopped"

@@ -30,6 +30,7 @@ import StoreSQL
         case .integer(let number): try self.bind(number, at: index)
         case .text(let text): try self.bind(text, at: index)
         case .bytes(let bytes): try self.bind(bytes, at: index)
+        case .array: throw StoreError(.corrupt, "SQLite has no arrays")
         }
     }
 

@@ -4,14 +4,12 @@ import StoreKit
 
 /// Finds wanted rows in an index range, and remembers the gaps behind them.
 struct RowWalker: RowSource {
-    /// Rows of which a range is known to have none; empty where nothing is known.
-    private struct Gap {
-        var from: Int64 = 0
-        /// The range's next row, `.max` where there is none.
-        var next: Int64 = 0
-
-        /// The first row at or after another that the range may have.
-        func end(from row: Int64) -> Int64 { self.from <= row && row < self.next ? self.next : row }
+    private struct Window {
+        /// Bit i is the row `base + i`.
+        let wanted: RowSet
+        let base: Int64
+        /// The number of rows from the base on.
+        let count: Int
     }
 
     static let tagged = TagQuery(rows: "pns = ?3 AND row >= ?4 ORDER BY row")
@@ -31,7 +29,7 @@ struct RowWalker: RowSource {
     private let pns: Int64
     private let kind: RegistrationKind
     /// Behind where each range was read last; the live ones come last.
-    private var gaps: [Gap]
+    private var gaps: [RangeGap]
     /// Steps, and seeks with their weight.
     private(set) var cost = 0
 
@@ -39,7 +37,7 @@ struct RowWalker: RowSource {
         self.database = database
         (self.tags, self.app) = (terms.tags, terms.app)
         (self.pns, self.kind) = (Int64(query.slot), query.kind)
-        self.gaps = terms.tags.map { $0 == nil ? Gap(from: 0, next: .max) : Gap() } + [Gap()]
+        self.gaps = terms.tags.map { $0 == nil ? .everything : RangeGap() } + [RangeGap()]
     }
 
     /// See ``RowSource/next(of:from:)``.
@@ -72,7 +70,8 @@ struct RowWalker: RowSource {
         let statement = try PreparedStatement(tag.map { Self.tagged[$0] } ?? Self.live, in: self.database)
         let (app, pns) = (self.app, self.pns)
         var isFound = false
-        let gap = try self.walk(statement, wanted: wanted, from: Int(start), base: base, count: count) { row in
+        let window = Window(wanted: wanted, base: base, count: count)
+        let gap = try self.walk(statement, window, from: Int(start)) { row in
             if let tag { try statement.restart(tag, [pns, row]) } else { try statement.restart(app, pns, row) }
         } visit: { bit in
             found.insert(bit)
@@ -86,7 +85,7 @@ struct RowWalker: RowSource {
     mutating func handles(of rows: RowSet, base: Int64, into page: inout AudiencePage) throws {
         let statement = try PreparedStatement(Self.handles, in: self.database)
         var devices = DeviceColumns(statement, in: self.database, of: self.kind)
-        _ = try self.walk(statement, wanted: rows, from: 0, base: base, count: rows.capacity) { row in
+        _ = try self.walk(statement, Window(wanted: rows, base: base, count: rows.capacity), from: 0) { row in
             try statement.restart(row)
         } visit: { _ in
             try devices.append(to: &page)
@@ -107,24 +106,21 @@ struct RowWalker: RowSource {
     ///
     /// - Parameters:
     ///   - statement: The range; its last parameter is the first row.
-    ///   - wanted: Bit i is the row `base + i`.
+    ///   - window: The wanted rows.
     ///   - first: The first bit.
-    ///   - base: The row of bit 0.
-    ///   - count: The number of rows from the base on.
     ///   - seek: Starts the statement again at a row.
     ///   - visit: Receives each bit found.
     /// - Returns: The gap behind the last row read; nil if reading ended before one.
     /// - Throws: SQLite's error.
     private mutating func walk(
         _ statement: PreparedStatement,
-        wanted: RowSet,
+        _ window: Window,
         from first: Int,
-        base: Int64,
-        count: Int,
         seek: (Int64) throws -> Void,
         visit: (Int) throws -> Void
-    ) throws -> Gap? {
+    ) throws -> RangeGap? {
         defer { statement.reset() }
+        let (wanted, base, count) = (window.wanted, window.base, window.count)
         let column = statement.column("row")
         var target = wanted.next(from: first)
         while let start = target {
@@ -134,10 +130,10 @@ struct RowWalker: RowSource {
             var misses = 0
             var seen = base + Int64(start)
             while misses < Self.maximumMisses {
-                guard try statement.step() else { return Gap(from: seen, next: .max) }
+                guard try statement.step() else { return RangeGap(from: seen, next: .max) }
                 self.cost += 1
                 let row = statement.integer(column)
-                guard row - base < Int64(count) else { return Gap(from: seen, next: row) }
+                guard row - base < Int64(count) else { return RangeGap(from: seen, next: row) }
                 seen = row + 1
                 let bit = Int(row - base)
                 if bit < next {

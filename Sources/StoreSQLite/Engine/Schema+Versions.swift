@@ -4,7 +4,11 @@ import StoreKit
 /// The version of a file's tables, and the steps from one to the next.
 extension Schema {
     /// What has changed since version 1.
-    static let plan = SchemaPlan(steps: TrialStep.asked.map { SchemaStep(trial: $0) })
+    static let plan = SchemaPlan(steps: Self.steps + TrialStep.asked.map { SchemaStep(trial: $0) })
+
+    private static let steps = [
+        SchemaStep(.expand, "adds the column job.request", sql: "ALTER TABLE job ADD COLUMN request TEXT")
+    ]
 
     /// The tables that a file has.
     enum Found: Equatable {

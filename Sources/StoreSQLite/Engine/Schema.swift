@@ -5,7 +5,7 @@ import StoreSQL
 
 /// The tables of version 1, which the steps of ``plan`` change.
 ///
-/// No version is released yet: until then whoever changes a table changes it here, and a store that was made before is not opened.
+/// Stores have them, so they stay as they are: whoever changes a table adds a step.
 ///
 /// Times named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's
 /// clock (``StoreClock``), all others of the wall clock.

@@ -55,11 +55,10 @@ struct OpenPage {
 
 extension WriteContext {
     func markClosed(_ batch: OpenPage, of job: Int64) throws {
-        let statement = try PreparedStatement(
+        try self.database.run(
             "UPDATE batch SET open = 0, retries = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
-            in: self.database
+            [job, batch.pns, batch.page, batch.attempt]
         )
-        try statement.run(job, [batch.pns, batch.page, batch.attempt])
         self.leave(message: batch.message)
     }
 

@@ -2,7 +2,7 @@ import Store
 import StoreKit
 import StoreSQL
 
-/// The calls of hubs over a wire: their table, and what ends of jobs ask of it.
+/// The calls of hubs over a wire.
 enum HubCallSchema {
     static let schema = """
         -- A row a call, by its number in the job's list. until: after this nobody is at it, where it is being made. notification: the
@@ -24,10 +24,6 @@ enum HubCallSchema {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX hub_call_due ON hub_call(due) WHERE due IS NOT NULL;
         """
-
-    static let remove = """
-        DELETE FROM hub_call WHERE job = ?1 AND (pns, number) IN (SELECT pns, number FROM hub_call WHERE job = ?1 LIMIT ?2)
-        """
 }
 
 extension WriteContext {
@@ -41,11 +37,9 @@ extension WriteContext {
     /// - Returns: By their numbers those that the hub took, that are unknown, or that are under way.
     /// - Throws: ``StoreError`` for a malformed row; SQLite's error.
     func calls(of job: Int64, pns: Int, from: Int64, to: Int64) throws -> [Int64: HubCallStart] {
-        let range: SQLStatement = "job = \(job) AND pns = \(pns) AND number > \(from) AND number <= \(to)"
+        let range = HubCallTable.range(job, pns, from: from, to: to)
         let rows = try self.database.answer("SELECT number, state, until FROM hub_call WHERE \(range)").rows
         if !rows.isEmpty { _ = try self.database.answer(HubCallTable.endOverdue(range, now: self.now)) }
-        return try rows.reduce(into: [:]) { calls, row in
-            calls[try row["number"]] = try StoredHubCall(row).known(at: self.now)
-        }
+        return try HubCallTable.known(rows, at: self.now)
     }
 }

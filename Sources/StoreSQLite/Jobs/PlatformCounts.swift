@@ -1,5 +1,6 @@
 import PushModel
 import StoreKit
+import StoreSQL
 
 /// Counts of devices whose template was registered for another platform than the one its service is shown under: telemetry has
 /// those apart.
@@ -37,15 +38,12 @@ extension WriteContext {
     private func platform(of job: Int64, in batch: (pns: Int, page: Int, attempt: Int)) throws -> String? {
         // Of the other services no registration has another.
         guard try WrittenDevice.otherPlatforms[PushService(stored: batch.pns)] != nil else { return nil }
-        let statement = try PreparedStatement(
+        return try self.database.value(
             """
-            SELECT json_extract(template.content, '$.platform') FROM batch JOIN template ON template.number = batch.template
+            SELECT \(OpenBatch.platform) FROM batch JOIN template ON template.number = batch.template
             WHERE batch.job = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ?
             """,
-            in: self.database
+            [job, batch.pns, batch.page, batch.attempt]
         )
-        defer { statement.reset() }
-        try statement.restart(job, Int64(batch.pns), Int64(batch.page), Int64(batch.attempt))
-        return try statement.step() ? statement.text(0) : nil
     }
 }

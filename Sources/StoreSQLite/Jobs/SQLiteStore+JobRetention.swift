@@ -1,10 +1,11 @@
 import PushModel
-import Store
+package import Store
 import StoreKit
+import StoreSQL
 
-extension SQLiteStore {
+extension SQLiteStore: JobRetention {
     /// Goes through the table in the order of recording; devices of jobs that are not final are passed over.
-    func removeDevices(olderThan age: Duration, after cursor: Int64, limit: Int) async throws -> ChoreChunk {
+    package func removeDevices(olderThan age: Duration, after cursor: Int64, limit: Int) async throws -> ChoreChunk {
         let age = RetentionAge(olderThan: age, by: self.clock)
         let old = try await self.read { database in
             try database.all("SELECT id, at FROM delivery WHERE id > ? ORDER BY id LIMIT ?", [cursor, limit]) {
@@ -24,7 +25,12 @@ extension SQLiteStore {
         return ChoreChunk(rows: removed, next: old.count == limit ? last.id : nil)
     }
 
-    func removeJobs(before: Int64, from cursor: Int64, limit: Int) async throws -> ChoreChunk {
+    /// Removes some of a job's rows, by a table's primary key.
+    static func removal(of key: String, from table: String) -> String {
+        "DELETE FROM \(table) WHERE (\(key)) IN (SELECT \(key) FROM \(table) WHERE job = ?1 LIMIT ?2)"
+    }
+
+    package func removeJobs(before: Int64, from cursor: Int64, limit: Int) async throws -> ChoreChunk {
         let jobs = try await self.read { database in
             try database.all(
                 "SELECT sequence, finished FROM job WHERE finished >= ? AND finished <= ? ORDER BY finished LIMIT ?",
@@ -78,19 +84,11 @@ extension WriteContext {
     /// - Returns: Whether all rows of the job are removed.
     /// - Throws: SQLite's error.
     fileprivate func remove(job: Int64, limit left: inout Int) throws -> Bool {
-        for sql in [
-            "DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE job = ?1 LIMIT ?2)",
-            """
-            DELETE FROM outcome WHERE job = ?1 AND (pns, page, attempt) IN (
-                SELECT pns, page, attempt FROM outcome WHERE job = ?1 LIMIT ?2)
-            """,
-            """
-            DELETE FROM batch WHERE job = ?1 AND (pns, page, attempt) IN (
-                SELECT pns, page, attempt FROM batch WHERE job = ?1 LIMIT ?2)
-            """,
-            RecipientTable.remove, HubCallSchema.remove,
+        for (table, key) in [
+            ("delivery", "id"), ("outcome", "job, pns, page, attempt"), ("batch", "job, pns, page, attempt"),
+            ("recipient", "job, pns, number"), ("hub_call", "job, pns, number"),
         ] {
-            left -= try self.database.change(sql, [job, left])
+            left -= try self.database.change(SQLiteStore.removal(of: key, from: table), [job, left])
             guard left > 0 else {
                 // Its rows no longer add up, and the audit skips cleared jobs.
                 try self.database.run("UPDATE job SET cleared = 1 WHERE sequence = ?", [job])
@@ -98,14 +96,10 @@ extension WriteContext {
             }
         }
         // A handful each.
-        for sql in [
-            "DELETE FROM cursor WHERE job = ?", "DELETE FROM audience WHERE job = ?",
-            "DELETE FROM delivery_count WHERE job = ?", "DELETE FROM user_removal WHERE job = ?",
-            "DELETE FROM platform_count WHERE job = ?", "DELETE FROM idempotency WHERE job = ?",
-            "DELETE FROM job WHERE sequence = ?",
-        ] {
-            left -= try self.database.change(sql, [job])
+        for table in ["cursor", "audience", "delivery_count", "user_removal", "platform_count", "idempotency"] {
+            left -= try self.database.change("DELETE FROM \(table) WHERE job = ?", [job])
         }
+        left -= try self.database.change("DELETE FROM job WHERE sequence = ?", [job])
         return true
     }
 }

@@ -73,50 +73,43 @@ extension WriteContext {
     }
 
     private func target(of key: BatchKey) throws -> OutcomeTarget? {
-        let statement = try PreparedStatement(
+        try self.database.first(
             """
             SELECT job.sequence, job.state, batch.size, job.app, job.priority, batch.from_id, batch.to_id, batch.message
             FROM job JOIN batch ON batch.job = job.sequence
             WHERE job.id = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 1
             """,
-            in: self.database
-        )
-        defer { statement.reset() }
-        try statement.bind(key.job.bytes, key.pns.number, key.page, key.attempt)
-        guard try statement.step() else { return nil }
-        return OutcomeTarget(
-            job: statement.integer(0),
-            state: try Job.State(number: Int(statement.integer(1))),
-            batch: OpenPage(
-                pns: key.pns.number,
-                page: key.page,
-                attempt: key.attempt,
-                size: Int(statement.integer(2)),
-                message: statement.integer(7)
-            ),
-            app: statement.integer(3),
-            priority: Int(statement.integer(4)),
-            from: statement.integer(5),
-            to: statement.integer(6)
-        )
+            [key.job.blob, key.pns.number, key.page, key.attempt]
+        ) { row in
+            OutcomeTarget(
+                job: row["sequence"],
+                state: try Job.State(number: row["state"]),
+                batch: OpenPage(
+                    pns: key.pns.number,
+                    page: key.page,
+                    attempt: key.attempt,
+                    size: row["size"],
+                    message: row["message"]
+                ),
+                app: row["app"],
+                priority: row["priority"],
+                from: row["from_id"],
+                to: row["to_id"]
+            )
+        }
     }
 
     private func fence(_ outcome: BatchOutcome, target: OutcomeTarget) throws -> Bool {
-        let statement = try PreparedStatement(
+        try self.database.change(
             """
             INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
-            in: self.database
-        )
-        try statement.run(
-            target.job,
             [
-                target.batch.pns, target.batch.page, target.batch.attempt, outcome.accepted, outcome.failures.count,
-                outcome.expired, outcome.cancelled, outcome.retries.count,
+                target.job, target.batch.pns, target.batch.page, target.batch.attempt, outcome.accepted,
+                outcome.failures.count, outcome.expired, outcome.cancelled, outcome.retries.count,
             ]
-        )
-        return self.database.changesCount > 0
+        ) > 0
     }
 
     func insertDeliveries(of outcome: BatchOutcome, job: Int64) throws {

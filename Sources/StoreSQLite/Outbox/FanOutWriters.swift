@@ -100,9 +100,7 @@ struct GroupStepWriter {
         )
         try database.run("UPDATE job SET message = ? WHERE sequence = ?", [id, job])
         if state == .ready {
-            written.ownMessages.append(
-                OutboxMessage(id: MessageID(number: id), app: self.claim.message.app, queue: .send, priority: priority)
-            )
+            written.ownMessages.append(self.claim.newMessage(id, in: .send))
         }
         return true
     }
@@ -134,18 +132,9 @@ struct GroupStepWriter {
             throw StoreError(.corrupt, "a batch in a message that the step does not have")
         }
         if let begun = self.deliveries[batch.message] { return begun }
-        let queue = WorkQueue.deliver(batch.pns)
-        let id = try self.context.insert(
-            NewMessage(
-                queue: queue,
-                app: self.app,
-                priority: self.claim.message.priority.rank,
-                state: .published,
-                due: self.context.now + OutboxMessage.grace.milliseconds,
-                members: 0
-            )
-        )
-        let delivery = Delivery(id: id, queue: queue, first: job, last: job)
+        let priority = self.claim.message.priority
+        let id = try self.context.insertDelivery(at: batch.pns, of: job, app: self.app, priority, members: 0, size: 0)
+        let delivery = Delivery(id: id, queue: .deliver(batch.pns), first: job, last: job)
         self.deliveries[batch.message] = delivery
         return delivery
     }
@@ -176,13 +165,20 @@ struct GroupStepWriter {
                 "UPDATE message SET first = ?, last = ?, open = ?, size = ? WHERE id = ?",
                 [delivery.first, delivery.last, delivery.batches, delivery.devices, delivery.id]
             )
-            return OutboxMessage(
-                id: MessageID(number: delivery.id),
-                app: self.claim.message.app,
-                queue: delivery.queue,
-                priority: self.claim.message.priority
-            )
+            return self.claim.newMessage(delivery.id, in: delivery.queue)
         }
+    }
+}
+
+extension FanOutClaim {
+    /// A new message of the claim's app, in its priority.
+    fileprivate func newMessage(_ number: Int64, in queue: WorkQueue) -> OutboxMessage {
+        OutboxMessage(
+            id: MessageID(number: number),
+            app: self.message.app,
+            queue: queue,
+            priority: self.message.priority
+        )
     }
 }
 
@@ -204,9 +200,7 @@ extension WriteContext {
         var written = FanOutWritten()
         for batch in step.batches {
             let message = try self.insert(batch, of: job, at: step.pns, app: app, priority: priority)
-            written.deliveries.append(
-                OutboxMessage(id: message, app: claim.message.app, queue: .deliver(step.pns), priority: priority)
-            )
+            written.deliveries.append(claim.newMessage(message, in: .deliver(step.pns)))
         }
         try self.move(step, devices: devices.all)
         guard isLast else { return written }
@@ -222,19 +216,8 @@ extension WriteContext {
         at pns: PushService,
         app: Int64,
         priority: Priority
-    ) throws -> MessageID {
-        let message = try self.insert(
-            NewMessage(
-                queue: .deliver(pns),
-                app: app,
-                priority: priority.rank,
-                state: .published,
-                due: self.now + OutboxMessage.grace.milliseconds,
-                members: 1,
-                size: batch.size,
-                jobs: job...job
-            )
-        )
+    ) throws -> Int64 {
+        let message = try self.insertDelivery(at: pns, of: job, app: app, priority, members: 1, size: batch.size)
         let insert = try PreparedStatement(BatchTable.insert, in: self.database)
         try insert.run(
             job,
@@ -243,7 +226,32 @@ extension WriteContext {
                 Int(batch.template ?? 0),
             ]
         )
-        return MessageID(number: message)
+        return message
+    }
+
+    /// Writes a delivery message that its process is about to publish.
+    ///
+    /// - Returns: Its number.
+    fileprivate func insertDelivery(
+        at pns: PushService,
+        of job: Int64,
+        app: Int64,
+        _ priority: Priority,
+        members: Int,
+        size: Int
+    ) throws -> Int64 {
+        try self.insert(
+            NewMessage(
+                queue: .deliver(pns),
+                app: app,
+                priority: priority.rank,
+                state: .published,
+                due: self.now + OutboxMessage.grace.milliseconds,
+                members: members,
+                size: size,
+                jobs: job...job
+            )
+        )
     }
 
     /// Moves the cursor of a step; the first step of a campaign writes all.

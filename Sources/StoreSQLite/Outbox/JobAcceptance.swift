@@ -40,38 +40,20 @@ extension WriteContext {
                 }
             }
         }
-        return try self.write(admission, listed, works: works, app: (app, number))
+        return try self.write(admission, listed, works: works, app: number)
     }
 
     private func write(
         _ admission: JobAdmission,
         _ listed: [ListedJob],
         works: [StoredWork],
-        app: (id: AppID, number: Int64)
+        app: Int64
     ) throws -> AcceptedJobs {
-        let answers = listed.indices.map { admission.refusals[$0] ?? .backlogFull }
-        guard !admission.jobs.isEmpty else { return AcceptedJobs(answers: answers) }
-        // Inside the write transaction the numbers are consecutive: with a second writer a group takes a block of them.
+        guard !admission.jobs.isEmpty else { return admission.accepted(from: 0, messages: []) }
+        // Inside the write transaction the numbers are consecutive.
         let last: Int64? = try self.database.value("SELECT seq FROM sqlite_sequence WHERE name = 'job'")
         let first = (last ?? 0) + 1
-        var accepted = AcceptedJobs(answers: answers)
-        var (own, shared) = ([(OutboxMessage, MessageState)](), [(OutboxMessage, MessageState)]())
-        let messages = try admission.messages.map { message in
-            let id = try self.put(message, from: first, app: app.number)
-            if message.joined == nil {
-                let new = OutboxMessage(
-                    id: MessageID(number: id),
-                    app: app.id,
-                    queue: message.queue,
-                    priority: message.priority
-                )
-                if message.isShared { shared.append((new, message.state)) } else { own.append((new, message.state)) }
-            }
-            return id
-        }
-        for (new, state) in own + shared {
-            if state == .deferred { accepted.deferred.append(new) } else { accepted.messages.append(new) }
-        }
+        let messages = try admission.messages.map { try self.put($0, from: first, app: app) }
         let rows = admission.jobs.map { admitted in
             JobInserter.NewRow(
                 listed: listed[admitted.index],
@@ -80,38 +62,21 @@ extension WriteContext {
                 message: admitted.message.map { messages[$0] }
             )
         }
-        try JobInserter(context: self, app: app.number).insert(rows, from: first)
-        for (sequence, admitted) in zip(first..., admission.jobs) {
-            accepted.answers[admitted.index] = .accepted(
-                admitted.job.job(sequence: sequence, accepted: self.wall, state: admitted.state)
-            )
-        }
-        return accepted
+        try JobInserter(context: self, app: app).insert(rows, from: first)
+        return admission.accepted(from: first, messages: messages)
     }
 
     /// Writes a message of new jobs, the first of which has that sequence; returns its number.
     private func put(_ message: JobAdmission.Message, from first: Int64, app: Int64) throws -> Int64 {
-        let jobs = (first + Int64(message.members.lowerBound))...(first + Int64(message.members.upperBound))
         guard let joined = message.joined else {
-            return try self.insert(
-                NewMessage(
-                    queue: message.queue,
-                    app: app,
-                    priority: message.priority.rank,
-                    state: message.state,
-                    due: self.now,
-                    members: message.count,
-                    jobs: jobs
-                )
-            )
+            return try self.insert(NewMessage(message, from: first, app: app, now: self.now))
         }
-        // It was looked at in this transaction. A second writer does this first, WHERE it is neither published nor claimed, for else
-        // members would be lost from the count; and whoever takes the message away asks for as many as were read.
+        // It was looked at in this transaction.
         let join = try PreparedStatement(
             "UPDATE message SET open = open + ?2, last = ?3 WHERE id = ?1",
             in: self.database
         )
-        try join.run(joined, [message.count, Int(jobs.upperBound)])
+        try join.run(joined, [message.count, Int(message.jobs(from: first).upperBound)])
         return joined
     }
 
@@ -160,7 +125,7 @@ private struct JobInserter {
     private static let jobs = RowInsert(
         """
         job(id, app, user, user_shown, key, kind, priority, platforms, state, work, message, expires, waiter, accepted, starts_at, ends,
-            label)
+            label, request)
         """,
         most: 16
     )
@@ -185,6 +150,7 @@ private struct JobInserter {
                     job.priority.rank, job.work.platformBits, row.state.number, row.work.text, row.message,
                     job.expires(accepted: wall), job.waiter, wall, job.startsAt,
                     row.state == .scheduled ? nil : now + job.lifetime.milliseconds, job.label?.text,
+                    job.request?.description,
                 ],
                 from: index
             )
@@ -215,16 +181,6 @@ private struct JobInserter {
                     registrations.beginRemoval(of: user, withAccount: withAccount, job: sequence)
                 )
             }
-        }
-    }
-}
-
-extension Job.Work {
-    /// The services that the work names, as bits; 0 = it names none.
-    fileprivate var platformBits: Int {
-        switch self {
-        case .send(let request): request.platforms.reduce(0) { $0 | $1.bit }
-        case .register(let request): request.upserts.reduce(0) { $0 | $1.pns.bit }
         }
     }
 }

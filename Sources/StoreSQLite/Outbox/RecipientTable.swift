@@ -49,11 +49,6 @@ enum RecipientTable {
 
     /// Where a list ends at a service.
     static let last = "SELECT coalesce(max(number), 0) FROM recipient WHERE job = ? AND pns = ?"
-
-    static let remove = """
-        DELETE FROM recipient WHERE job = ?1 AND (pns, number) IN (
-            SELECT pns, number FROM recipient WHERE job = ?1 LIMIT ?2)
-        """
 }
 
 extension SQLiteStore {

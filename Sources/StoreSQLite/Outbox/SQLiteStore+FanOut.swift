@@ -72,7 +72,8 @@ extension SQLiteStore: FanOutStore {
     package func batches(of message: MessageID) async throws -> [DueBatch] {
         try await self.dueBatches(of: message) { error, job in
             var metadata: Logger.Metadata = ["message.id": "\(message)", "error": "\(error)"]
-            metadata["job.id"] = job.map { "\($0)" }
+            metadata["job.id"] = (job?.job).map { "\($0)" }
+            metadata["request.id"] = (job?.request).map { "\($0)" }
             self.logger.warning("A batch cannot be read", metadata: metadata)
         }
     }

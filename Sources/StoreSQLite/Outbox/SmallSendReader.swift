@@ -17,7 +17,7 @@ struct SmallSendReader {
 
     /// The members of a message between two jobs.
     static let members = """
-        SELECT sequence, id, CAST(work AS BLOB) AS work, accepted, expires, starts_at, waiter FROM job
+        SELECT sequence, id, CAST(work AS BLOB) AS work, accepted, expires, starts_at, waiter, request FROM job
         WHERE sequence BETWEEN ? AND ? AND message = ? ORDER BY sequence
         """
 
@@ -85,6 +85,7 @@ struct SmallSendReader {
             expires: row["expires"],
             startsAt: row["starts_at"],
             waiter: row["waiter"],
+            requestID: (row["request"] as String?).flatMap { RequestID($0) },
             audience: try self.audience(of: request, job: sequence),
             through: request.audience.expression == nil ? .max : self.through
         )

@@ -50,28 +50,21 @@ extension HandleIndex {
 
     /// Live registrations without an entry, and how many have one.
     private static func missing(in database: Database, _ digest: HandleDigest) throws -> ([String], found: Int) {
-        let live = try PreparedStatement(
-            "SELECT row, id, app, pns, handle, template_slot FROM registration WHERE \(KeptRegistration.live)",
-            in: database
-        )
-        let entry = try PreparedStatement("SELECT 1 FROM handle_index WHERE digest = ? AND row = ?", in: database)
-        defer {
-            live.reset()
-            entry.reset()
-        }
+        let entry = "SELECT 1 FROM handle_index WHERE digest = ? AND row = ?"
         var (faults, found) = ([String](), 0)
-        while try live.step() {
-            let handle = Handle(stored: live.text(4) ?? "")
+        try database.read(
+            "SELECT row, id, app, pns, handle, template_slot FROM registration WHERE \(KeptRegistration.live)"
+        ) { row in
+            let handle = Handle(stored: row["handle"] ?? "")
             // One of an unknown service can be found by nothing.
-            let slot = try? RegistrationSlot(stored: Int(live.integer(3)), template: live.text(5))
-            if let slot {
-                try entry.restart(digest.number(of: handle, slot.pns, slot.kind, app: live.integer(2)), live.integer(0))
-            }
-            if try slot != nil && entry.step() {
+            let slot = try? RegistrationSlot(stored: row["pns"] ?? 0, template: row["template_slot"])
+            let number = slot.map { digest.number(of: handle, $0.pns, $0.kind, app: row["app"]) }
+            if let number, try database.exists(entry, [number, row["row"] as Int64]) {
                 found += 1
             } else if faults.count < SQLiteStore.mostFaults {
-                faults.append("registration \(live.text(1) ?? ""): it is live, and not found by its handle")
+                faults.append("registration \(row["id"] as String): it is live, and not found by its handle")
             }
+            return true
         }
         return (faults, found)
     }

@@ -246,27 +246,10 @@ struct RegistrationImport {
         to row: ImportedRegistration,
         _ result: ImportResult
     ) throws -> ImportResult {
-        let request = RegisterRequest.upsert(id, Self.upsert(row))
+        let request = row.request(id)
         let job = RegisterJob(app: self.name, user: row.user, sequence: self.sequence)
         let terms = RegistrationTerms(request, of: job, .bulk, at: self.context.wall)
-        switch try self.context.register(self.registrations.change(request, terms)) {
-        case .done: return result
-        case .refused(let reason): return .refused(reason)
-        case .gone: return .gone
-        case .superseded, .issued, .notFound, .channels: return .superseded
-        }
-    }
-
-    private static func upsert(_ row: ImportedRegistration) -> RegisterRequest.Upsert {
-        .init(
-            pns: row.pns,
-            handle: row.handle,
-            credential: row.credential,
-            tags: row.tags,
-            template: row.template,
-            expires: row.expires,
-            written: row.written
-        )
+        return ImportResult(try self.context.register(self.registrations.change(request, terms)), done: result)
     }
 
     private func exists(_ statement: SQLStatement) throws -> Bool {

@@ -30,11 +30,7 @@ extension SQLiteStore {
         if let begun { sequence = begun } else { sequence = try await self.beginImport() }
         guard !rows.isEmpty else { return ImportedRegistrations(sequence: sequence, results: []) }
         let end = lifetime.map(Timestamp(milliseconds: self.clock.now).advanced)
-        let rows = rows.map { row in
-            var row = row
-            row.expires = row.expires ?? end
-            return row
-        }
+        let rows = rows.map { $0.expiring(at: end) }
         var progress: ImportProgress?
         while true {
             let before = progress

@@ -1,0 +1,4 @@
+import Store
+import StoreSQL
+
+extension PostgreSQLStore: DeadLetterStore {}

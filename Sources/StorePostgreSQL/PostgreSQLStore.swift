@@ -1,0 +1,115 @@
+package import Logging
+import Metrics
+package import PushModel
+import PushlineMetrics
+package import Store
+package import StoreKit
+package import StoreSQL
+
+/// The store in a PostgreSQL, which many hosts share.
+///
+/// It is not finished: no program opens one.
+package final class PostgreSQLStore: SQLEngine {
+    package let clock: StoreClock
+    package let cursors: ListCursors
+    package let handles: HandleDigest
+    let limits: JobLimits
+    let roundRobin = RoundRobin()
+    /// What stands for names that registrations have.
+    let numbers = KnownNumbers()
+    /// For reads that need several in one snapshot.
+    let snapshots: SnapshotReads
+    private let reads: ConnectionPool
+    private let writes: ConnectionPool
+    private let heartbeat: Heartbeat
+    private let finished = Dictionary(
+        uniqueKeysWithValues: Job.State.allCases.filter(\.isFinal).map {
+            ($0, MetricDescription.jobsFinished.counter([.state: $0.rawValue]))
+        }
+    )
+
+    /// Opens a store whose tables are there; its thread waits for a server meanwhile.
+    ///
+    /// - Parameters:
+    ///   - addresses: Where its servers are.
+    ///   - clock: The store's clock.
+    ///   - limits: How much is accepted.
+    ///   - deadlines: How long is waited for a server.
+    ///   - logger: Says what an operator must know of the servers.
+    /// - Throws: ``StoreError``: no server can be had, or none that acknowledges a write, or its tables are not for this program.
+    package init(
+        _ addresses: ServerAddresses,
+        clock: StoreClock,
+        limits: JobLimits = JobLimits(),
+        deadlines: Deadlines = Deadlines(),
+        logger: Logger = Logger(label: "pushline.store")
+    ) throws {
+        let servers = Servers(addresses, deadlines, logger: logger)
+        let end = ContinuousClock.now + deadlines.read
+        let keys: SchemaKeys
+        do { keys = try Schema.keys(servers.connect(until: end).wire, until: end) } catch let error as WireFault {
+            throw error.ofRead
+        }
+        self.clock = clock
+        self.limits = limits
+        self.cursors = try ListCursors(key: keys.cursors)
+        self.handles = try HandleDigest(key: keys.handles, isWide: true)
+        self.snapshots = SnapshotReads(servers, clock, size: 2)
+        self.reads = ConnectionPool(servers, clock, size: 3)
+        self.writes = ConnectionPool(servers, clock, size: 2)
+        self.heartbeat = Heartbeat(PooledConnection(servers, clock), servers)
+        try self.heartbeat.begin()
+    }
+
+    package func rows(_ statements: [SQLStatement], size: ReadSize) async throws -> [[SQLRow]] {
+        try await self.read(statements).map(\.rows)
+    }
+
+    /// The reads are one round trip, and the writes with their commit another, or two where the value is made of the answers alone.
+    package func attempt<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
+        let decision = try transaction.decide(try await self.read(transaction.reads).map(\.rows))
+        let writes = decision.writes
+        guard !writes.isEmpty else { return try decision.value(of: []) }
+        let answers: [SQLAnswer]?
+        do {
+            answers = try await self.writes.commit(
+                writes.map(PostgreSQLStatement.init(shared:)),
+                awaitsAnswers: decision.awaitsAnswers
+            )
+        } catch let failure as GuardFails { throw writes[failure.statement].guardError }
+        let counted = answers.map { answers in
+            zip(writes, answers).map { write, answer in
+                write.expectedRows.map { SQLAnswer(rows: [], count: $0) } ?? answer
+            }
+        }
+        return try decision.value(of: counted)
+    }
+
+    package func countFinished(_ state: Job.State) { self.finished[state]?.increment() }
+
+    /// There is no such index: most jobs would be written to it three times.
+    package var findsJobsByState: Bool { false }
+
+    /// Reads without a snapshot for all: each sees what was committed when it began, and may take numbers.
+    func readEach(_ statements: [SQLStatement]) async throws -> [[SQLRow]] {
+        try await self.reads.read(statements.map(PostgreSQLStatement.init(shared:))).map(\.rows)
+    }
+
+    /// Several see one snapshot.
+    private func read(_ statements: [SQLStatement]) async throws -> [SQLAnswer] {
+        let sent = statements.map(PostgreSQLStatement.init(shared:))
+        guard sent.count > 1 else { return sent.isEmpty ? [] : try await self.reads.read(sent) }
+        let begin = PostgreSQLStatement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        let answers = try await self.reads.read([begin] + sent + [PostgreSQLStatement("COMMIT")])
+        return Array(answers.dropFirst().dropLast())
+    }
+}
+
+extension PostgreSQLStore: AccountStore, AdministrationStore, AppStore, HubRuleStore, PauseStore, SessionStore {}
+
+extension PostgreSQLStore: ContentStore {
+    package func put(_ content: StoredContent, app: AppID, quota: AppSpec.Contents) async throws -> ContentAcceptance {
+        let id = RegistrationID.random().text
+        return try await self.perform(ContentTable.put(content, id: id, app: app, quota: quota, at: self.clock.wall))
+    }
+}

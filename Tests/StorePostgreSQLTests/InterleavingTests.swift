@@ -1,0 +1,92 @@
+import PushModel
+import Store
+import StoreContract
+import StoreKit
+import StoreSQL
+import Testing
+
+@testable import StorePostgreSQL
+
+/// Changes of two stores that have both read before either writes: a row that both need is held until both wait for it.
+@Suite(.enabled(if: TestServer.isThere)) struct InterleavingTests {
+    private let stores: TwoStores
+
+    init() throws { self.stores = try TwoStores() }
+
+    private func add(_ name: String, _ role: Role) async throws -> UserName {
+        let user = try UserName(name, .folded)
+        let account = Account(
+            app: .default,
+            name: user,
+            role: role,
+            isDisabled: false,
+            created: self.stores.fixture.time.wall
+        )
+        try await self.stores.first.apply(.account(.add(account, passwordHash: "old")))
+        return user
+    }
+
+    /// Holds rows of a table, and lets them go when both stores wait for them.
+    private func hold(_ table: String) throws -> () async throws -> Void {
+        let lock = "SELECT 1 AS held FROM \(table) FOR UPDATE"
+        let gate = try Gate(lock, schema: self.stores.fixture.schema, name: self.stores.name)
+        return {
+            try await gate.wait(for: 2)
+            try gate.open()
+        }
+    }
+
+    /// Each has seen the other's operator stay.
+    @Test func twoOperatorsDoNotEndEachOther() async throws {
+        let (ann, bob) = (try await self.add("ann", .operator), try await self.add("bob", .operator))
+        @Sendable func isLast(_ store: PostgreSQLStore, _ user: UserName) async throws -> Bool {
+            do {
+                try await store.apply(.account(.remove(account: user, app: .default)))
+                return false
+            } catch let error as StoreError where error.code == .lastOperator { return true }
+        }
+        let release = try self.hold("app")
+        async let one = isLast(self.stores.first, ann)
+        async let other = isLast(self.stores.second, bob)
+        try await release()
+        #expect(try await one != other)
+    }
+
+    /// The old password was right when it was compared.
+    @Test func aSessionDoesNotOutliveItsPassword() async throws {
+        let ann = try await self.add("ann", .user)
+        let session = NewSession(
+            app: .default,
+            user: ann,
+            hash: [1],
+            passwordHash: "old",
+            lifetime: .seconds(3600),
+            idle: .seconds(600),
+            limit: 10
+        )
+        let release = try self.hold("account")
+        async let opened = self.stores.first.openSession(session)
+        async let changed = self.stores.second.apply(
+            .account(.update(AccountUpdate(passwordHash: "new"), account: ann, app: .default))
+        )
+        try await release()
+        _ = try await opened
+        #expect(try await changed)
+        #expect(try await self.stores.first.session(hash: [1]) == nil)
+    }
+
+    /// Both have seen the last place of a quota.
+    @Test func aQuotaHasOneLastPlace() async throws {
+        _ = try await self.add("ann", .user)
+        let content = StoredContent(owner: try UserName("ann", .folded), mediaType: "image/png", bytes: [1, 2, 3])
+        var quota = AppSpec.Contents()
+        quota.appBytes = ContentAcceptance.cost(of: content)
+        let limits = quota
+        let release = try self.hold("app")
+        async let one = self.stores.first.put(content, app: .default, quota: limits)
+        async let other = self.stores.second.put(content, app: .default, quota: limits)
+        try await release()
+        let kept = try await [one, other].filter { if case .kept = $0 { true } else { false } }
+        #expect(kept.count == 1)
+    }
+}

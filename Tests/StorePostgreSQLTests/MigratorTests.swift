@@ -1,0 +1,83 @@
+import Foundation
+import PushModel
+import Store
+import StoreContract
+import StoreKit
+import StoreSQL
+import Testing
+
+@testable import StorePostgreSQL
+
+/// Tables belong to the role that migrates, and are made once.
+@Suite(.enabled(if: TestServer.isThere)) struct MigratorTests {
+    private let schema = "m" + UUID().uuidString.replacing("-", with: "").lowercased()
+
+    private func run(_ role: TestServer.Role, _ text: String) throws -> [SQLRow] {
+        let servers = try Servers(TestServer.addresses(role, schema: self.schema), Deadlines(), .migration)
+        return try servers.connect().wire.exchange([PostgreSQLStatement(text)], until: .now + .seconds(30))[0].rows
+    }
+
+    private func migrate() throws -> Bool {
+        try Migrator(TestServer.addresses(.owner, schema: self.schema)).migrate(programs: "programs")
+    }
+
+    private func open() throws -> PostgreSQLStore {
+        try PostgreSQLStore(
+            TestServer.addresses(.programs, schema: self.schema),
+            clock: StoreClock(source: TestTime(), shift: 0)
+        )
+    }
+
+    @Test func oneOfSeveralMakesTheTables() async throws {
+        let without = #expect(throws: StoreError.self) { try self.open() }
+        #expect(without?.message.contains("pushline store migrate") == true)
+        _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
+        let made = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<3 { group.addTask { try self.migrate() } }
+            return try await group.reduce(into: [Bool]()) { $0.append($1) }
+        }
+        #expect(made.filter(\.self).count == 1)
+        #expect(try await self.open().pauses().isEmpty)
+    }
+
+    @Test func programsOwnNothing() throws {
+        _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
+        #expect(try self.migrate())
+        for text in [
+            "CREATE TABLE mine(number bigint)", "DROP TABLE account", "ALTER TABLE account ADD COLUMN more bigint",
+            "UPDATE store_version SET version = 2", "DELETE FROM store_key", "TRUNCATE account",
+        ] {
+            let fault = #expect(throws: WireFault.self) { try self.run(.programs, text) }
+            if case .refused(let refusal)? = fault {
+                #expect(refusal.state == "42501", "\(text)")
+            } else {
+                Issue.record("\(text): \(String(describing: fault))")
+            }
+        }
+    }
+
+    @Test func anotherReleasesTablesAreRefusedByTheirVersion() throws {
+        _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
+        #expect(try self.migrate())
+        _ = try self.run(.owner, "UPDATE store_version SET version = 7")
+        for open in [{ _ = try self.open() }, { _ = try self.migrate() }] as [() throws -> Void] {
+            let error = #expect(throws: StoreError.self, performing: open)
+            #expect(error?.message.contains("version 7") == true)
+        }
+    }
+
+    /// Text compares by its bytes, in whatever language the database is.
+    @Test func everyTextIsComparedByItsBytes() throws {
+        _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
+        #expect(try self.migrate())
+        let others = try self.run(
+            .owner,
+            """
+            SELECT table_name || '.' || column_name AS name FROM information_schema.columns
+            WHERE table_schema = '\(self.schema)' AND data_type = 'text' AND collation_name IS DISTINCT FROM 'C'
+                AND table_name NOT IN (SELECT table_name FROM information_schema.views WHERE table_schema = '\(self.schema)')
+            """
+        )
+        #expect(try others.map { try $0["name"] as String } == [])
+    }
+}
