@@ -123,6 +123,26 @@ import Testing
         }
     }
 
+    /// Its workers died behind the change: it is in force, and nobody knows it. A refusal would say that it is not.
+    @Test func aChangeWhoseMessageIsDeadIsToBeRepeated() async throws {
+        var options = Harness.Options()
+        options.hub = .dies
+        try await Harness.run(options) { api async throws in
+            let id = RegistrationID.random()
+            let body = #"{"Platform":"apns","Handle":"\(Self.token)"}"#
+            let answer = try await api.call(.put, "/api/register/\(id)", as: .user("alice"), body: body)
+            #expect(answer.status == 503 && answer.headers[.retryAfter] == "5", "\(answer.text)")
+            let detail =
+                "it is not known whether the change was made: its message could not be worked on; repeating it is safe"
+            #expect(answer.json["detail"]?.text == detail)
+            let job = try #require(answer.headers[.job])
+            let shown = try await api.call(.get, "/api/jobs/\(job)", as: try await api.key(.operator))
+            #expect(shown.json["state"]?.text == "abandoned")
+            #expect(shown.json["result"]?["status"]?.text == "unknown")
+            #expect(try await api.store.registration(id, app: .default)?.state == .live)
+        }
+    }
+
     @Test func aRefusedReplayHasAReason() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)

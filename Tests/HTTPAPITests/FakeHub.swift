@@ -19,6 +19,8 @@ struct FakeHub: Service {
         case abandons
         /// Registrations are made, but no event says so.
         case saysNothing
+        /// Registrations are made, and their messages are dead before anybody knows.
+        case dies
     }
 
     /// A job that is answered, and who waits for that.
@@ -71,6 +73,19 @@ struct FakeHub: Service {
         for job in try await self.store.registerJobs(of: message) {
             guard case .register(let request) = job.work else { continue }
             let result = try await self.result(of: request, job)
+            guard self.habit != .dies else {
+                try await self.store.deadLetter(
+                    IncomingDeadLetter(
+                        queue: QueueName.work(.register, .high),
+                        type: "register",
+                        messageID: "\(message)",
+                        app: job.app,
+                        reason: "redelivered 6 times, never completed",
+                        body: []
+                    )
+                )
+                continue
+            }
             answered.append(
                 Answered(job: job.id, waiter: try await self.store.finishRegister(job.id, result: result))
             )

@@ -122,6 +122,7 @@ import Testing
         let letter = try await self.die(job)
         #expect(try await self.fixture.contains(Self.secret))
         #expect(letter.blockedReason == nil)
+        #expect(try await self.scenario.job(job.id).result == .unknown("its message could not be worked on"))
         #expect(try await self.store.replay(deadLetter: letter.id, app: .default) == .begun(job: job.id, devices: nil))
         #expect(try await self.fixture.contains(Self.secret))
         let message = try #require(try await self.scenario.takeDue([.register]).first)

@@ -190,6 +190,7 @@ struct JobText {
         // A list is not shown: it is long, and soon out of date.
         case .channels(let channels, _): channel = channels.first { $0.storage != nil }?.json
         case .refused(let reason): (status, words) = ("refused", reason)
+        case .unknown(let reason): (status, words) = ("unknown", reason)
         }
         return .members([
             "status": .string(status),

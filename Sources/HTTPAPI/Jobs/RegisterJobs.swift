@@ -62,7 +62,7 @@ struct RegisterJobs: Sendable {
     ///   - success: The answer for a result that is a success on this route; nil for any other result.
     /// - Returns: The answer, or 202 for a caller that accepts one.
     /// - Throws: ``Problem``: 404, 410 and `refusal` for the hub's refusals; 503 without an answer of the hub, because the
-    ///   registration is not in force yet. The job continues in the background, and a repeat is harmless.
+    ///   registration is not in force yet, and where nobody knows whether it is. A job without a result continues in the background.
     func response(
         to answer: JobAnswer,
         request: APIRequest,
@@ -78,7 +78,7 @@ struct RegisterJobs: Sendable {
                 response.headers[.preferenceApplied] = answer.preferenceApplied
                 return response
             }
-            throw Self.problem(result, refusal: refusal, job: id)
+            throw Self.problem(result, refusal: refusal, isRepeatable: isRepeatable, job: id)
         }
         guard !isRepeatable || !answer.hasCome && answer.wait.allowsAccepted else {
             throw Problem(
@@ -92,12 +92,24 @@ struct RegisterJobs: Sendable {
         return Response(status: .accepted, headers: headers)
     }
 
-    private static func problem(_ result: RegisterResult, refusal: HTTPResponse.Status, job: String) -> Problem {
+    private static func problem(
+        _ result: RegisterResult,
+        refusal: HTTPResponse.Status,
+        isRepeatable: Bool,
+        job: String
+    ) -> Problem {
         switch result {
         case .gone: Problem(.gone, "the registration was deleted; ask for a new id", headers: [.job: job])
         case .notFound: Problem(.notFound, "no such registration", headers: [.job: job])
         case .refused(let reason):
             Problem(refusal, "the hub refused the registration: \(reason)", headers: [.job: job])
+        case .unknown(let reason):
+            Problem(
+                .serviceUnavailable,
+                "it is not known whether the change was made: \(reason); "
+                    + (isRepeatable ? "repeating it is safe" : "look before you repeat it"),
+                headers: [.retryAfter: "5", .job: job]
+            )
         case .issued, .done, .superseded, .channels:
             Problem(.internalServerError, "the hub's answer does not fit the request", headers: [.job: job])
         }

@@ -56,7 +56,7 @@ struct HubInstallations: Sendable {
             switch try await self.changes.make(.patch(found[0].id, change), request) {
             case .done: return true
             case .notFound, .gone: throw Self.missing
-            case .superseded, .issued, .channels, .refused: return false
+            case .superseded, .issued, .channels, .refused, .unknown: return false
             }
         }
         try patch.apply(to: &wire)
@@ -174,7 +174,7 @@ struct HubInstallations: Sendable {
         case .gone: throw WireHost.Refusal(.gone, "the installation was deleted meanwhile; put it again")
         // Of what replaces whatever there is, a later change has done so already.
         case .superseded: return found == nil
-        case .done, .issued, .notFound, .channels, .refused: return true
+        case .done, .issued, .notFound, .channels, .refused, .unknown: return true
         }
     }
 

@@ -13,7 +13,7 @@ struct RegistrationChanges: Sendable {
     /// Makes a change.
     ///
     /// - Returns: The hub's result; a refusal of the hub is an error.
-    /// - Throws: ``WireHost/Refusal``: 400 and 410 for refusals, 503 without an answer in time.
+    /// - Throws: ``WireHost/Refusal``: 400 and 410 for refusals, 503 without an answer in time, and where nobody knows it.
     func make(_ change: RegisterRequest, _ request: HubRequest) async throws -> RegisterResult {
         let job = NewJob(
             app: request.app,
@@ -32,6 +32,12 @@ struct RegistrationChanges: Sendable {
                 retryAfter: 5
             )
         case .refused(let reason): throw WireHost.Refusal(.badRequest, reason)
+        case .unknown(let reason):
+            throw WireHost.Refusal(
+                .serviceUnavailable,
+                "it is not known whether the change was made: \(reason); repeating it is safe",
+                retryAfter: 5
+            )
         case .some(let result): return result
         }
     }
@@ -43,7 +49,7 @@ struct RegistrationChanges: Sendable {
         switch try await self.make(.upsert(id, upsert), request) {
         case .done, .superseded, .issued: return
         case .gone: throw WireHost.Refusal(.gone, "the registration was deleted; ask for a new id")
-        case .notFound, .channels, .refused: throw WireHost.Refusal(.notFound, "no such registration")
+        case .notFound, .channels, .refused, .unknown: throw WireHost.Refusal(.notFound, "no such registration")
         }
     }
 

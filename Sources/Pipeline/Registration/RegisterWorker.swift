@@ -210,6 +210,7 @@ extension RegisterResult {
         case .gone: "gone"
         case .notFound: "not-found"
         case .refused: "refused"
+        case .unknown: "unknown"
         }
     }
 }

@@ -281,4 +281,6 @@ package enum RegisterResult: Codable, Sendable, Equatable {
     case channels([BroadcastChannel], hasMore: Bool)
     /// The hub refused, with words for the caller.
     case refused(String)
+    /// Nobody knows whether it was made: its message is dead, with the reason.
+    case unknown(String)
 }

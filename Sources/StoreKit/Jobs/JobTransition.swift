@@ -100,8 +100,11 @@ package struct BacklogChange: Equatable {
 }
 
 extension RegisterResult {
-    /// The final state of a job with this result, and its reason: one that is refused is abandoned.
+    /// The final state of a job with this result, and its reason: one that is refused, or whose end is unknown, is abandoned.
     package var end: (state: Job.State, reason: String?) {
-        if case .refused(let words) = self { (.abandoned, words) } else { (.completed, nil) }
+        switch self {
+        case .refused(let words), .unknown(let words): (.abandoned, words)
+        case .issued, .done, .superseded, .gone, .notFound, .channels: (.completed, nil)
+        }
     }
 }

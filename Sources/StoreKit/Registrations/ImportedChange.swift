@@ -37,7 +37,7 @@ extension ImportResult {
         case .done: self = done
         case .refused(let reason): self = .refused(reason)
         case .gone: self = .gone
-        case .superseded, .issued, .notFound, .channels: self = .superseded
+        case .superseded, .issued, .notFound, .channels, .unknown: self = .superseded
         }
     }
 }

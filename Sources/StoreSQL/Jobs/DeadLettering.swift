@@ -65,10 +65,10 @@ private struct DeadLettering: Sendable {
         guard members.queue == .register else {
             return (Closed(effect: .send, job: try job["sequence"]), { _ = try $0.abandon(job, reason: reason) })
         }
-        // One that was applied must not be applied again by a replay.
+        // One that is known to be applied must not be applied again by a replay; any other may be, before its worker died.
         let done = try (job["result"] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) }
         let closed = done == nil ? Closed(effect: .register, job: try job["sequence"]) : Closed()
-        return (closed, { try $0.finishRegister(job, done ?? .refused(reason)) })
+        return (closed, { try $0.finishRegister(job, done ?? .unknown(reason)) })
     }
 
     /// Closes the only batch: its devices count as dead.

@@ -38,7 +38,7 @@ extension JobEndings {
         return true
     }
 
-    /// Ends a register job; a job that is refused is abandoned.
+    /// Ends a register job in the state that its result says.
     mutating func finishRegister(_ job: SQLRow, _ result: RegisterResult) throws {
         let (sequence, state) = (try job["sequence"] as Int64, try Job.State(number: job["state"]))
         let (end, reason) = result.end
