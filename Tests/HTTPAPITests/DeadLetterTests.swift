@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    /// Its workers died behind the change: it is in force, and nobody knows it. A refusal would say that it is not.
+    /// Its workers died behind the change, which is in force and which nobody knows of: a refusal would say that it is not.
     @Test func aChangeWhoseMessageIsDeadIsToBeRepeated() async throws {
         var options = Harness.Options()
         options.hub = .dies
