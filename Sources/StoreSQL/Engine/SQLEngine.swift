@@ -28,10 +28,19 @@ package protocol SQLEngine: Sendable {
 
     /// Whether jobs of each state are found by an index; where not, a list of those of one looks at some of the app's at a time.
     var findsJobsByState: Bool { get }
+
+    /// Jobs whose lifetime is over, and that are neither final nor being stopped.
+    ///
+    /// - Throws: ``StoreError``.
+    func jobsToExpire(limit: Int) async throws -> [Int64]
 }
 
 extension SQLEngine {
     package var findsJobsByState: Bool { true }
+
+    package func jobsToExpire(limit: Int) async throws -> [Int64] {
+        try await self.rows(JobTable.jobsToExpire(at: self.clock.now, limit: limit)).map { try $0["sequence"] }
+    }
 
     /// The few rows of each statement.
     ///
