@@ -19,6 +19,7 @@ package final class PostgreSQLStore: SQLEngine {
     let numbers = KnownNumbers()
     /// For reads that need several in one snapshot.
     let snapshots: SnapshotReads
+    let logger: Logger
     private let reads: ConnectionPool
     private let writes: ConnectionPool
     private let heartbeat: Heartbeat
@@ -50,8 +51,7 @@ package final class PostgreSQLStore: SQLEngine {
         do { keys = try Schema.keys(servers.connect(until: end).wire, until: end) } catch let error as WireFault {
             throw error.ofRead
         }
-        self.clock = clock
-        self.limits = limits
+        (self.clock, self.limits, self.logger) = (clock, limits, logger)
         self.cursors = try ListCursors(key: keys.cursors)
         self.handles = try HandleDigest(key: keys.handles, isWide: true)
         self.snapshots = SnapshotReads(servers, clock, size: 2)
