@@ -20,8 +20,11 @@ package final class PostgreSQLStore: SQLEngine {
     let numbers = KnownNumbers()
     /// How far this process has looked for jobs whose time is over.
     let expired = NIOLockedValueBox(OverduePlace())
+    /// The same of jobs whose batches are closed.
+    let completedThrough = NIOLockedValueBox<Int64>(0)
     /// For reads that need several in one snapshot.
     let snapshots: SnapshotReads
+    let logger: Logger
     private let reads: ConnectionPool
     private let writes: ConnectionPool
     private let heartbeat: Heartbeat
@@ -56,7 +59,7 @@ package final class PostgreSQLStore: SQLEngine {
             self.clock = try clock ?? ServerClock.make(SystemClock(), wire, until: end)
         } catch let error as WireFault { throw error.ofRead }
         let clock = self.clock
-        self.limits = limits
+        (self.limits, self.logger) = (limits, logger)
         self.cursors = try ListCursors(key: keys.cursors)
         self.handles = try HandleDigest(key: keys.handles, isWide: true)
         self.snapshots = SnapshotReads(servers, clock, size: 2)

@@ -46,6 +46,13 @@ extension PostgreSQLStore: HousekeepingStore {
         }
         return []
     }
+
+    /// All of them in turn, some at a time.
+    package func completeLeftJobs() async throws -> Int {
+        let sweep = try await self.completeClosedJobs(after: self.completedThrough.withLockedValue { $0 })
+        self.completedThrough.withLockedValue { $0 = sweep.mark }
+        return sweep.completed
+    }
 }
 
 extension PostgreSQLStore: StoreHealth {

@@ -150,24 +150,9 @@ extension PostgreSQLStore {
         guard case .deliver(let pns) = due.message.queue, due.state != .deferred,
             limits.limits(of: due.app, at: pns).areSeveral
         else { return [:] }
-        let batches = try await self.rows(
-            "SELECT job, retries FROM batch WHERE message = \(due.message.id.number) AND open = 1 AND retries IS NOT NULL"
+        let batches = try await self.rows(RetriedDevices.batches(of: due.message.id))
+        return try RetriedDevices.counts(
+            try await self.rows(batches.map { try RetriedDevices.credentials(of: $0, at: pns) })
         )
-        var counts: [CredentialName: Int] = [:]
-        for batch in batches {
-            let devices = SQLArray.integers(try RetryList.decode(batch["retries"]).map { $0.row })
-            // A place in a list is no registration's row, and in a list only handles have a credential.
-            let found = try await self.rows(
-                """
-                SELECT credential.name FROM (
-                    SELECT credential AS number FROM registration WHERE "row" = ANY(\(devices))
-                    UNION ALL SELECT credential FROM recipient
-                    WHERE job = \(try batch["job"] as Int64) AND pns = \(pns.number) AND number = ANY(\(devices))
-                ) AS device JOIN credential ON credential.number = device.number
-                """
-            )
-            for row in found { counts[try CredentialName(stored: row["name"]), default: 0] += 1 }
-        }
-        return counts
     }
 }

@@ -132,11 +132,16 @@ struct JobInsertion {
                 LEFT JOIN credential ON credential.app = \(self.app) AND credential.pns = device.pns AND credential.name = device.name
             """
         guard devices.contains(where: { name($0.device) != nil }) else { return [insertion] }
-        let mention: SQLStatement = """
-            INSERT INTO credential(app, pns, name)
-            SELECT DISTINCT CAST(\(self.app) AS bigint), device.pns, device.name FROM unnest(\(services), \(names)) AS device(pns, name)
-            WHERE device.name IS NOT NULL ORDER BY 2, 3 ON CONFLICT (app, pns, name) DO NOTHING
-            """
-        return [mention, insertion]
+        let apps = SQLArray.integers(devices.map { _ in self.app })
+        return [Self.mention(apps: apps, services: services, names: names), insertion]
+    }
+
+    /// Gives numbers to credentials that devices name, whether they are declared or not; nil = the default one.
+    static func mention(apps: SQLArray, services: SQLArray, names: SQLArray) -> SQLStatement {
+        """
+        INSERT INTO credential(app, pns, name)
+        SELECT DISTINCT device.* FROM unnest(\(apps), \(services), \(names)) AS device(app, pns, name)
+        WHERE device.name IS NOT NULL ORDER BY 1, 2, 3 ON CONFLICT (app, pns, name) DO NOTHING
+        """
     }
 }

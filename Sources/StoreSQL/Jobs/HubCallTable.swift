@@ -53,7 +53,7 @@ package enum HubCallTable {
         """
         INSERT INTO hub_call(job, pns, number, state, until)
         SELECT sequence, \(call.pns.number), \(call.number), \(HubCall.State.submitting.rawValue), \(until) FROM job
-        WHERE id = \(call.job) AND state = \(raw: "\(state.number)") \(lock: .share)
+        WHERE id = \(call.job) AND state = \(raw: "\(state.number)")\(lock: .share)
         ON CONFLICT (job, pns, number) DO UPDATE SET state = excluded.state, until = excluded.until
         WHERE hub_call.state IN (\(HubCall.State.waiting.rawValue), \(HubCall.State.refused.rawValue))
         """

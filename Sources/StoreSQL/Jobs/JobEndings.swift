@@ -6,6 +6,13 @@ import StoreKit
 package struct Ended<Value: Sendable>: Sendable {
     package let value: Value
     package let states: [Job.State]
+    /// Jobs of which batches were closed, and which have not ended: whether something of them is open still is to be asked again behind
+    /// the transaction, where others may have closed the rest at the same time.
+    package let closed: [Int64]
+
+    package init(value: Value, states: [Job.State], closed: [Int64] = []) {
+        (self.value, self.states, self.closed) = (value, states, closed)
+    }
 }
 
 /// The writes by which batches end without a worker's outcome, and jobs with them, gathered for one transaction.
@@ -113,8 +120,9 @@ package struct JobEndings {
 
     /// All of them, in the order in which rows are held: jobs and batches first, sums last.
     ///
-    /// Of two that close the last two batches of a job neither would see the other's: so they hold the job, and the later sees them. Many
-    /// outcomes of one job would wait for each other so; they are to ask in a transaction behind theirs.
+    /// Of two that close the last two batches of a job neither would see the other's: so they hold the job, and the later sees them. The
+    /// outcomes of a job would wait for each other so: whoever records them asks in a transaction behind it (``JobCompletion``), and so does
+    /// whoever has closed a batch here beside one of theirs.
     func decision<Value: Sendable>(_ value: Value) -> SQLDecision<Ended<Value>> {
         let held: SQLStatement = """
             SELECT sequence FROM job WHERE sequence IN (\(numbers: self.completing)) ORDER BY sequence\(lock: .update)
@@ -123,20 +131,27 @@ package struct JobEndings {
         let completions = self.completing.map { job -> SQLStatement in
             SQLStatement(JobTransition.complete.sql + " RETURNING state", [job, self.wall, self.now])
         }
-        let backlog: SQLStatement = """
-            UPDATE backlog SET unfinished = unfinished
-                - (SELECT count(*) FROM job WHERE sequence IN (\(numbers: self.completing)) AND finished IS NOT NULL)
-                \(Counts.ownBacklog)
-            """
-        let sums = (completions.isEmpty ? [] : [backlog]) + self.counts.writes
+        let backlog = completions.isEmpty ? [] : [Self.backlog(of: self.completing)]
         let (ended, places) = (self.ended, first.count..<first.count + completions.count)
-        let writes = first + completions + self.last + sums
+        let writes = first + completions + backlog + self.last + self.counts.writes
+        let completing = self.completing
         guard !completions.isEmpty else {
             return SQLDecision(writing: writes, giving: Ended(value: value, states: ended))
         }
         return SQLDecision(writing: writes) { answers in
             let completed = try answers[places].flatMap(\.rows).map { try Job.State(number: $0["state"]) }
-            return Ended(value: value, states: ended + completed)
+            let closed = completed.count < completing.count ? completing : []
+            return Ended(value: value, states: ended + completed, closed: closed)
         }
+    }
+
+    /// Counts those of some jobs for the backlog that this transaction has made final: another may have done so since they were read.
+    static func backlog(of jobs: [Int64]) -> SQLStatement {
+        """
+        UPDATE backlog SET unfinished = unfinished - (
+            SELECT count(*) FROM job WHERE sequence IN (\(numbers: jobs)) AND finished IS NOT NULL
+                /*! AND xmin = CAST(pg_current_xact_id() AS xid)*/)
+            \(Counts.ownBacklog)
+        """
     }
 }

@@ -103,7 +103,9 @@ extension SQLEngine {
         let expired = try await self.jobsToExpire(limit: limit)
         let stopped = try await self.rows(JobTable.jobsToClose(stoppedBy: overdue, limit: limit))
         let jobs: [Int64] = try (expired + stopped.map { try $0["sequence"] }).prefix(limit).map(\.self)
-        guard !jobs.isEmpty else { return 0 }
-        return try await self.end(JobStops.stop("\(numbers: jobs)", .sweep(overdue: overdue), clock: self.clock))
+        let completed = try await self.completeLeftJobs()
+        guard !jobs.isEmpty else { return completed }
+        let stop = JobStops.stop("\(numbers: jobs)", .sweep(overdue: overdue), clock: self.clock)
+        return try await completed + self.end(stop)
     }
 }

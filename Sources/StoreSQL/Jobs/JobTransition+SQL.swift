@@ -18,10 +18,33 @@ extension JobTransition {
         uniqueKeysWithValues: Self.allCases.map { ($0, "UPDATE job SET \($0.assignment) \($0.condition)") }
     )
 
-    /// Where it may be made: the job by its number, in one of the states that it leads from.
-    private var condition: String {
+    /// The statement for many jobs at a time, which PostgreSQL alone reads.
+    ///
+    /// - Parameter columns: For each of its parameters the values, one for each job; the jobs ascend, so that nobody waits in a circle.
+    /// - Returns: The statement.
+    package func statement(ofRows columns: [SQLArray]) -> SQLStatement {
+        let (names, parts) = (columns.indices.map { "p\($0 + 1)" }, Self.partsOfRows[self] ?? ("", ""))
+        let arrays = SQLStatement(joining: columns.map { "\($0)" }, with: ", ")
+        return """
+            UPDATE job SET \(raw: parts.assignment)
+            FROM unnest(\(arrays)) AS change(\(raw: names.joined(separator: ", "))) \(raw: parts.condition)
+            """
+    }
+
+    private static let partsOfRows = Dictionary(
+        uniqueKeysWithValues: Self.allCases.map { transition in
+            func named(_ text: String) -> String { text.replacing(#/\?(\d)/#) { "p\($0.1)" } }
+            return (transition, (assignment: named(transition.assignment), condition: named(transition.condition)))
+        }
+    )
+
+    /// Where it may be made: the job by its number, as it must be.
+    private var condition: String { "WHERE sequence = ?1 AND \(self.circumstances)" }
+
+    /// In which states a job must be, and how: a condition on `job`, with parameters of some.
+    var circumstances: String {
         let from = Set(self.steps.map(\.from.number)).sorted().map(String.init).joined(separator: ", ")
-        return "WHERE sequence = ?1 AND state IN (\(from)) \(self.restriction)"
+        return "state IN (\(from)) \(self.restriction)"
     }
 
     private var assignment: String {
@@ -100,7 +123,7 @@ extension JobTransition {
         case .complete:
             """
             AND fanned_out = 1 AND inline_pns IS NULL
-                AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = ?1 AND batch.open = 1)
+                AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1)
             """
         case .abandon: "AND inline_pns IS NULL"
         case .finishRegister: "AND kind = \(JobKind.register.number)"
