@@ -1,3 +1,4 @@
+import LogRecorder
 import PushModel
 import Store
 import StoreContract
@@ -79,6 +80,23 @@ import Testing
             "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now"
         )[0]["now"]
         #expect(try clock(other).now - server < 60_000)
+    }
+
+    @Test func aClockThatIsBehindIsSaidOnce() async throws {
+        let (log, clock) = (LogRecorder(), self.store.clock)
+        let behind = StoreClock(source: clock.source, shift: clock.shift - 10_000)
+        let addresses = try TestServer.addresses(.programs, schema: self.fixture.schema)
+        let store = try PostgreSQLStore(
+            addresses,
+            clock: behind,
+            deadlines: TestServer.deadlines,
+            logger: log.logger(.warning)
+        )
+        for isBegun in [true, false] {
+            let change = isBegun ? PauseChange.begin(.send, app: nil, by: "x") : .end(.send, app: nil)
+            #expect(try await store.apply(.pause(change)))
+        }
+        #expect(log.lines.map(\.fields) == [["seconds": "10"]])
     }
 
     // MARK: Jobs whose time is over
