@@ -1,4 +1,5 @@
 import LogRecorder
+import Logging
 import PushModel
 import Store
 import StoreContract
