@@ -234,7 +234,7 @@ let package = Package(
                 "FaultInjection",
                 deques,
                 crypto, httpTypes, hummingbird, hummingbirdCore,
-                lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1,
+                lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, yams,
             ]
         ),
         // The embedded hub on Azure Notification Hubs' wire.
