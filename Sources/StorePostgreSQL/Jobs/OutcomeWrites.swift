@@ -14,7 +14,7 @@ struct OutcomeWrites {
     }
 
     private let now: Int64
-    private let wall: Int64
+    private let wall: Timestamp
     private let handles: HandleDigest
     private let counts = Counts()
     /// Of inline batches whose devices were all accepted.
@@ -29,7 +29,7 @@ struct OutcomeWrites {
     private(set) var closed: [Int64] = []
 
     init(clock: StoreClock, handles: HandleDigest) {
-        (self.now, self.wall, self.handles) = (clock.now, clock.wall.milliseconds, handles)
+        (self.now, self.wall, self.handles) = (clock.now, clock.wall, handles)
     }
 
     // MARK: Gathering
@@ -104,15 +104,18 @@ struct OutcomeWrites {
         return statements + next + self.counts.setWrites
     }
 
+    private static let accept = JobTransitions(.acceptAllAtHint, varying: [1, 3, 4, 5, 6])
+
     private var acceptance: [SQLStatement] {
         guard !self.accepted.isEmpty else { return [] }
-        let columns: [SQLArray] = [
-            .integers(self.accepted.map(\.job)), .integers(self.accepted.map { _ in self.wall }),
-            .integers(self.accepted.map { Int64($0.outcome.key.pns.number) }),
-            .integers(self.accepted.map { Int64($0.outcome.accepted) }), .integers(self.accepted.map(\.message)),
-            .byteStrings(self.accepted.map { Array($0.outcome.key.job.bytes) }),
+        let values: [SQLValue] = [
+            .array(.integers(self.accepted.map(\.job))), self.wall.sqlValue,
+            .array(.integers(self.accepted.map { Int64($0.outcome.key.pns.number) })),
+            .array(.integers(self.accepted.map { Int64($0.outcome.accepted) })),
+            .array(.integers(self.accepted.map(\.message))),
+            .array(.byteStrings(self.accepted.map { Array($0.outcome.key.job.bytes) })),
         ]
-        return [JobTransition.acceptAllAtHint.statement(ofRows: columns).expecting(self.accepted.count)]
+        return [Self.accept.statement(values).expecting(self.accepted.count)]
     }
 
     /// The job is held before: others make its batch a row too.
@@ -172,9 +175,9 @@ struct OutcomeWrites {
     private var completion: [SQLStatement] {
         let jobs = self.rows.filter { $0.batch.isInline && $0.outcome.retries.isEmpty }.map(\.batch.job)
         guard !jobs.isEmpty else { return [] }
-        func same(_ number: Int64) -> SQLArray { .integers(jobs.map { _ in number }) }
-        let columns = [.integers(jobs), same(self.wall), same(self.now)]
-        return [JobTransition.complete.statement(ofRows: columns).expecting(jobs.count)]
+        return [
+            JobCompletion.complete(.integers(jobs), self.wall, now: self.now).expecting(jobs.count)
+        ]
     }
 
     private var nextAttempts: [(attempt: NextAttempt, app: Int64, priority: Int)] {

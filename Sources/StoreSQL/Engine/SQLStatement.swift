@@ -19,7 +19,10 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
     package init(stringLiteral text: String) { (self.text, self.values) = (text, []) }
 
     /// A text that is made once; its parameters are numbered, "?1", or have the order of their places.
-    init(_ text: String, _ values: [any SQLConvertible]) { (self.text, self.values) = (text, values.map(\.sqlValue)) }
+    init(_ text: String, _ values: [any SQLConvertible]) { self.init(text, values: values.map(\.sqlValue)) }
+
+    /// The same.
+    package init(_ text: String, values: [SQLValue]) { (self.text, self.values) = (text, values) }
 
     package init(stringInterpolation: StringInterpolation) {
         (self.text, self.values) = (stringInterpolation.text, stringInterpolation.values)

@@ -1,4 +1,4 @@
-import PushModel
+package import PushModel
 package import StoreKit
 
 /// Ends jobs behind the transactions that closed their batches, for engines with several writers (rule 14).
@@ -29,17 +29,22 @@ package enum JobCompletion {
         """
     }
 
+    /// Makes jobs final of which nothing is open, in the transaction of whoever holds them.
+    package static func complete(_ jobs: SQLArray, _ wall: Timestamp, now: Int64) -> SQLStatement {
+        self.complete.statement([.array(jobs), wall.sqlValue, now.sqlValue])
+    }
+
+    private static let complete = JobTransitions(.complete, varying: [1])
+
     /// Makes jobs final, those that are unfinished and of which nothing is open still.
     ///
     /// They are held before: a replay may give one of them another batch.
     package static func completion(of jobs: [Int64], clock: StoreClock) -> SQLTransaction<Ended<Int>> {
-        let jobs = jobs.sorted()
-        func same(_ number: Int64) -> SQLArray { .integers(jobs.map { _ in number }) }
+        let numbers = SQLArray.integers(jobs.sorted())
         let hold: SQLStatement = """
-            SELECT sequence FROM job WHERE sequence = ANY(\(SQLArray.integers(jobs))) ORDER BY sequence\(lock: .update)
+            SELECT sequence FROM job WHERE sequence = ANY(\(numbers)) ORDER BY sequence\(lock: .update)
             """
-        let columns = [.integers(jobs), same(clock.wall.milliseconds), same(clock.now)]
-        let complete: SQLStatement = "\(JobTransition.complete.statement(ofRows: columns)) RETURNING job.state"
+        let complete: SQLStatement = "\(Self.complete(numbers, clock.wall, now: clock.now)) RETURNING job.state"
         return SQLTransaction(
             SQLDecision(writing: [hold, complete, JobEndings.backlog(of: jobs)]) { answers in
                 let states = try answers[1].rows.map { try Job.State(number: $0["state"]) }

@@ -82,6 +82,10 @@ package struct JobEndings {
         let failed = counts.reduce(0) { sum, count in
             if case .failed = count.key { sum + count.value } else { sum }
         }
+        // It leaves the message that it was read in: another may have split that since.
+        let closing: SQLStatement = """
+            UPDATE batch SET open = 0, retries = \(retries) WHERE \(key.condition) AND message = \(batch.message) AND open = 1
+            """
         self.writes += DeliveryTable.failures(failures, of: key.job, key.pns, at: self.wall)
         self.add(
             """
@@ -89,8 +93,7 @@ package struct JobEndings {
             VALUES (\(key.job), \(key.pns), \(key.page), \(key.attempt), \(counts[.accepted] ?? 0), \(failed),
                 \(counts[.expired] ?? 0), \(counts[.cancelled] ?? 0), 0)
             """,
-            ("UPDATE batch SET open = 0, retries = \(retries) WHERE \(key.condition) AND open = 1" as SQLStatement)
-                .expecting(1)
+            closing.expecting(1)
         )
         self.leave(message: batch.message)
         let targets: [DeliveryCountClass: Int] = [.targets: key.attempt == 0 ? batch.size : 0]

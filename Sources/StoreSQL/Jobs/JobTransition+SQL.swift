@@ -18,28 +18,8 @@ extension JobTransition {
         uniqueKeysWithValues: Self.allCases.map { ($0, "UPDATE job SET \($0.assignment) \($0.condition)") }
     )
 
-    /// The statement for many jobs at a time, which PostgreSQL alone reads.
-    ///
-    /// - Parameter columns: For each of its parameters the values, one for each job; the jobs ascend, so that nobody waits in a circle.
-    /// - Returns: The statement.
-    package func statement(ofRows columns: [SQLArray]) -> SQLStatement {
-        let (names, parts) = (columns.indices.map { "p\($0 + 1)" }, Self.partsOfRows[self] ?? ("", ""))
-        let arrays = SQLStatement(joining: columns.map { "\($0)" }, with: ", ")
-        return """
-            UPDATE job SET \(raw: parts.assignment)
-            FROM unnest(\(arrays)) AS change(\(raw: names.joined(separator: ", "))) \(raw: parts.condition)
-            """
-    }
-
-    private static let partsOfRows = Dictionary(
-        uniqueKeysWithValues: Self.allCases.map { transition in
-            func named(_ text: String) -> String { text.replacing(#/\?(\d)/#) { "p\($0.1)" } }
-            return (transition, (assignment: named(transition.assignment), condition: named(transition.condition)))
-        }
-    )
-
     /// Where it may be made: the job by its number, as it must be.
-    private var condition: String { "WHERE sequence = ?1 AND \(self.circumstances)" }
+    fileprivate var condition: String { "WHERE sequence = ?1 AND \(self.circumstances)" }
 
     /// In which states a job must be, and how: a condition on `job`, with parameters of some.
     var circumstances: String {
@@ -47,7 +27,7 @@ extension JobTransition {
         return "state IN (\(from)) \(self.restriction)"
     }
 
-    private var assignment: String {
+    fileprivate var assignment: String {
         switch self {
         case .start:
             // ?2 now, ?3 a wall clock without lateness, behind the new message: a job that starts late has less time left, or none.
@@ -131,4 +111,28 @@ extension JobTransition {
         case .start, .acceptAll, .cancel, .expire, .reopenForBatch, .reopenRegister: ""
         }
     }
+}
+
+/// A change of many jobs' states in one statement, for PostgreSQL alone.
+package struct JobTransitions {
+    private let text: String
+
+    /// - Parameters:
+    ///   - transition: The change.
+    ///   - varying: The parameters of its ``StoreKit/JobTransition/sql`` that each job has its own of: these are arrays.
+    package init(_ transition: JobTransition, varying: Set<Int>) {
+        let numbers = varying.sorted()
+        let columns = numbers.map { "p\($0)" }.joined(separator: ", ")
+        let arrays = numbers.map { "?\($0)" }.joined(separator: ", ")
+        func ofEach(_ part: String) -> String {
+            numbers.reduce(part) { $0.replacing("?\($1)", with: "given.p\($1)") }
+        }
+        self.text = """
+            UPDATE job SET \(ofEach(transition.assignment)) FROM unnest(\(arrays)) AS given(\(columns))
+            \(ofEach(transition.condition))
+            """
+    }
+
+    /// - Returns: The statement, with its parameters in their order.
+    package func statement(_ values: [SQLValue]) -> SQLStatement { SQLStatement(self.text, values: values) }
 }
