@@ -116,7 +116,7 @@ import Testing
 
     private func insertOverdue(_ job: Int64, at end: Int64) async throws {
         try await self.fixture.insert(job, message: nil)
-        try await self.fixture.run("UPDATE job SET ends = \(end), fanned_out = 1 WHERE sequence = \(job)")
+        try await self.fixture.run("UPDATE job SET ends = \(end), fanned_out = 0 WHERE sequence = \(job)")
     }
 
     private func expire() async throws -> Int {

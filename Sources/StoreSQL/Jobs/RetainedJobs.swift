@@ -185,15 +185,19 @@ extension SQLEngine {
         }
         // In the order of their acceptance, those behind the first that is too young are younger.
         let looked = byEnd ? found[...] : found.prefix { age.passes($0.job.began) }
-        let next = ChoreChunk.next(looked.map(\.place), from: cursor, limit: most)
         let now = self.clock.cautious.milliseconds
         let old = looked.filter { $0.job.mayGo(before: age.before, now: now) }
-        guard !old.isEmpty else { return ChoreChunk(rows: 0, next: next) }
+        guard !old.isEmpty else {
+            return ChoreChunk(rows: 0, next: ChoreChunk.next(looked.map(\.place), from: cursor, limit: most))
+        }
         let removed = try await self.perform(
             RetainedJobs.removal(of: old.map(\.sequence), before: age.before, limit: limit)
         )
-        let left = old.first { $0.sequence == removed.next }
-        return ChoreChunk(rows: removed.rows, next: left?.place ?? next)
+        if let left = old.first(where: { $0.sequence == removed.next }) {
+            return ChoreChunk(rows: removed.rows, next: left.place)
+        }
+        // Others that ended in the same millisecond may be behind the last that was looked at.
+        return ChoreChunk(rows: removed.rows, next: looked.count == most ? looked.last?.place : nil)
     }
 }
 
