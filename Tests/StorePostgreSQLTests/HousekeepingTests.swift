@@ -36,7 +36,7 @@ import Testing
     @Test func aLeaseThatLapsedIsAnothers() async throws {
         let first = try #require(try await self.store.lead(as: .sweeper))
         _ = try self.owner("UPDATE leader SET until = clock_timestamp() - interval '1 second'")
-        let another = try self.fixture.another()
+        let another = try self.fixture.anotherEngine()
         let second = try #require(try await another.lead(as: .sweeper))
         // Its next renewal finds that.
         #expect(try await self.eventually { !first.isHeld })
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func oneOfManyTakesARole() async throws {
-        let stores = try (0..<4).map { _ in try self.fixture.another() }
+        let stores = try (0..<4).map { _ in try self.fixture.anotherEngine() }
         let leases = try await withThrowingTaskGroup(of: (any Leadership)?.self) { group in
             for store in stores { group.addTask { try await store.lead(as: .sweeper) } }
             return try await group.reduce(into: [(any Leadership)?]()) { $0.append($1) }
