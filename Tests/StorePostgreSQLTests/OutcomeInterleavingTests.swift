@@ -220,10 +220,17 @@ import Testing
     @Test func aCallBesideACancelDoesNotBegin() async throws {
         try await self.keep.insertCampaigns(1...1, pages: 1)
         let key = HubCallKey(job: StoreAdministration.job(1), pns: .apns, number: 7)
-        let release = try self.hold("backlog, message")
+        let gate = try Gate(
+            "SELECT 1 AS held FROM backlog, message FOR UPDATE",
+            schema: self.keep.schema,
+            name: self.stores.name
+        )
         async let cancelled = self.cancel(self.stores.first)
+        // It has the job's row, and waits for the next.
+        try await gate.wait(for: 1)
         async let begun = self.stores.second.beginHubCalls([key], lasting: .seconds(9), isWithdrawn: false)
-        try await release()
+        try await gate.wait(for: 2)
+        try gate.open()
         #expect(try await cancelled == 1)
         #expect(try await begun == [.withdrawn])
     }
