@@ -33,14 +33,14 @@ package final class PostgreSQLStore: SQLEngine {
     ///
     /// - Parameters:
     ///   - addresses: Where its servers are.
-    ///   - clock: The store's clock.
+    ///   - clock: The store's clock; nil = the installation's, on this machine.
     ///   - limits: How much is accepted.
     ///   - deadlines: How long is waited for a server.
     ///   - logger: Says what an operator must know of the servers.
     /// - Throws: ``StoreError``: no server can be had, or none that acknowledges a write, or its tables are not for this program.
     package init(
         _ addresses: ServerAddresses,
-        clock: StoreClock,
+        clock: StoreClock? = nil,
         limits: JobLimits = JobLimits(),
         deadlines: Deadlines = Deadlines(),
         logger: Logger = Logger(label: "pushline.store")
@@ -48,16 +48,18 @@ package final class PostgreSQLStore: SQLEngine {
         let servers = Servers(addresses, deadlines, logger: logger)
         let end = ContinuousClock.now + deadlines.read
         let keys: SchemaKeys
-        do { keys = try Schema.keys(servers.connect(until: end).wire, until: end) } catch let error as WireFault {
-            throw error.ofRead
-        }
-        (self.clock, self.limits, self.logger) = (clock, limits, logger)
+        do {
+            let wire = try servers.connect(until: end).wire
+            keys = try Schema.keys(wire, until: end)
+            self.clock = try clock ?? StoreClock.found(wire, until: end)
+        } catch let error as WireFault { throw error.ofRead }
+        (self.limits, self.logger) = (limits, logger)
         self.cursors = try ListCursors(key: keys.cursors)
         self.handles = try HandleDigest(key: keys.handles, isWide: true)
-        self.snapshots = SnapshotReads(servers, clock, size: 2)
-        self.reads = ConnectionPool(servers, clock, size: 3)
-        self.writes = ConnectionPool(servers, clock, size: 2)
-        self.heartbeat = Heartbeat(PooledConnection(servers, clock), servers)
+        self.snapshots = SnapshotReads(servers, self.clock, size: 2)
+        self.reads = ConnectionPool(servers, self.clock, size: 3)
+        self.writes = ConnectionPool(servers, self.clock, size: 2)
+        self.heartbeat = Heartbeat(PooledConnection(servers, self.clock), servers)
         try self.heartbeat.begin()
     }
 
