@@ -9,8 +9,10 @@ import StoreKit
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Back up, restore, check or migrate this host's store.",
-        subcommands: [Backup.self, StoreRestoreCommand.self, Check.self, StoreMigrateCommand.self]
+        abstract: "Back up, restore, check, migrate or move this host's store.",
+        subcommands: [
+            Backup.self, StoreRestoreCommand.self, Check.self, StoreMigrateCommand.self, StoreMoveCommand.self,
+        ]
     )
 
     struct Backup: AsyncParsableCommand {
