@@ -248,7 +248,7 @@ let package = Package(
                 "CResources", "WebServing", "Intake", "Authentication", "JSONWebTokens", "Settings", "Store", "Broker",
                 "Payloads", "PushModel", "PushlineLogging", "PushlineMetrics", crypto, httpTypes, hummingbird,
                 lifecycle,
-                logging, metrics, nioConcurrency, nioCore,
+                logging, metrics, nioConcurrency, nioCore, yams,
             ]
         ),
         // The embedded hub on Azure Notification Hubs' wire.

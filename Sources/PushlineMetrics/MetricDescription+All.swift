@@ -247,7 +247,7 @@ extension MetricDescription {
         .counter,
         in: [.registerWorker],
         by: [.outcome],
-        "registrations by `outcome`: `issued`, `done`, `superseded`, `gone`, `not-found`, `refused`"
+        "registrations by `outcome`: `issued`, `done`, `superseded`, `gone`, `not-found`, `refused`, `unknown`"
     )
     package static let sweeperPublished = MetricDescription(
         "pushline_sweeper_published_total",

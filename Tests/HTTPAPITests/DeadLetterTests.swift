@@ -130,7 +130,7 @@ import Testing
         options.hub = .dies
         try await Harness.run(options) { api async throws in
             let id = RegistrationID.random()
-            let body = #"{"Platform":"apns","Handle":"\(Self.token)"}"#
+            let body = #"{"Platform":"apns","Handle":"\#(Self.token)"}"#
             let answer = try await api.call(.put, "/api/register/\(id)", as: .user("alice"), body: body)
             #expect(answer.status == 503 && answer.headers[.retryAfter] == "5", "\(answer.text)")
             let detail =

@@ -42,12 +42,15 @@ import Yams
         }
     }
 
-    /// Not every reader follows YAML's aliases, so the operations of an app are written out; they must not drift apart.
+    /// The file has those of the default app alone.
     @Test func operationsOfAnAppMatchThoseOfTheDefaultApp() throws {
         let paths = try #require(try Self.document()["paths"]?.mapping)
         for (path, item) in paths {
             let path = try #require(path.string)
             guard let plain = Route.plainTemplate(path) else { continue }
+            let ofApp: Node = ["$ref": "#/components/parameters/App"]
+            let own = paths[Node(plain)]?["parameters"]?.array() ?? []
+            #expect(item["parameters"]?.array() == [ofApp] + own, "\(path)")
             let operations = try #require(item.mapping).filter { $0.key.string != "parameters" }
             #expect(!operations.isEmpty)
             for (method, operation) in operations {
@@ -73,15 +76,11 @@ import Yams
     }
 
     @Test func everyReferenceResolves() throws {
-        let node = try Self.document()
-        func visit(_ node: Node, root: Node) {
-            if let reference = node.mapping?["$ref"]?.string {
-                #expect(Self.resolve(node, in: root) != nil, "\(reference)")
-            }
-            for (_, value) in node.mapping ?? [:] { visit(value, root: root) }
-            for value in node.sequence ?? [] { visit(value, root: root) }
+        let document = try Self.document()
+        Self.visit(document) { node in
+            guard let reference = node.mapping?["$ref"]?.string else { return }
+            #expect(Self.resolve(node, in: document) != nil, "\(reference)")
         }
-        visit(node, root: node)
     }
 
     @Test func enumerationsMatchTheModel() throws {
@@ -125,6 +124,13 @@ import Yams
         try await Harness.run { api async throws in
             #expect(try await api.call(method, path).status == status)
         }
+    }
+
+    /// Looks at a node and at all that is in it.
+    static func visit(_ node: Node, _ look: (Node) -> Void) {
+        look(node)
+        for (_, value) in node.mapping ?? [:] { Self.visit(value, look) }
+        for value in node.sequence ?? [] { Self.visit(value, look) }
     }
 
     static func resolve(_ node: Node, in root: Node) -> Node? {

@@ -25,6 +25,17 @@ struct SharedFileTests {
         #expect(try await keep.store.jobs(JobQuery(app: .default, limit: 1000)).items.count == 500)
     }
 
+    /// What root makes there no service could open, each of which would end at its start.
+    @Test(.enabled(if: geteuid() == 0)) func rootOpensNoStoreInTheFolderOfAnotherUser() throws {
+        let keep = try TemporaryStore()
+        try FileManager.default.setAttributes([.ownerAccountID: 1], ofItemAtPath: keep.folder.path)
+        let error = try #require(throws: StoreError.self) { _ = try keep.another() }
+        #expect(error.message.contains("its folder belongs to daemon"), "\(error.message)")
+        #expect(error.message.contains("runuser -u daemon -- "), "\(error.message)")
+        try FileManager.default.setAttributes([.ownerAccountID: 0], ofItemAtPath: keep.folder.path)
+        _ = try keep.another()
+    }
+
     @Test func aFailureInAGroupUndoesOnlyItself() async throws {
         let keep = try TemporaryStore()
         let key = APIKey(app: .default, name: "same", role: .sender, created: keep.time.wall, revoked: nil)

@@ -19,18 +19,20 @@ struct HealthRoutes: Sendable {
             Route(.get, "/healthz", access: .open) { _ in health.health() },
             Route(.get, "/readyz", access: .open) { _ in await health.readiness() },
             Route(.get, "/metrics", access: .open) { _ in await health.metrics() },
-            Route(.get, "/openapi.yaml", access: .open, handler: self.document),
+            Route(.get, "/openapi.yaml", access: .open) { _ in Self.answer(Self.description) },
+            Route(.get, "/openapi-clients.yaml", access: .open) { _ in Self.answer(try Self.forClients.get()) },
         ]
     }
 
     /// One for all who ask for it.
     private static let description = ByteBuffer(string: OpenAPIDocument.text)
+    private static let forClients = ClientsDocument.text.map { ByteBuffer(string: $0) }
 
-    private func document(_ request: APIRequest) -> Response {
+    private static func answer(_ document: ByteBuffer) -> Response {
         Response(
             status: .ok,
             headers: [.contentType: "application/yaml"],
-            body: ResponseBody(byteBuffer: Self.description)
+            body: ResponseBody(byteBuffer: document)
         )
     }
 }

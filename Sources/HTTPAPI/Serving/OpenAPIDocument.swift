@@ -2,10 +2,10 @@ import CResources
 import Payloads
 import PushModel
 
-/// The API's description: `openapi.yaml`, with what it says of each push service filled in.
+/// The API's description: `openapi.yaml`, with what it says of each push service filled in, and with the paths of any app.
 enum OpenAPIDocument {
     /// Made once for all who ask for it.
-    static let text = Self.lists.reduce(into: Self.file) {
+    static let text = Self.lists.reduce(into: Self.withPathsOfApps(Self.file)) {
         text,
         list in
         text.replace("$(\(list.key))", with: list.value)
@@ -14,6 +14,30 @@ enum OpenAPIDocument {
     private static var file: String {
         let file = unsafe openapi_file()
         return unsafe String(decoding: UnsafeBufferPointer(start: file.bytes, count: file.count), as: UTF8.self)
+    }
+
+    /// The file, and each path of the default app once more for any app: written out, for not every reader follows aliases of YAML.
+    private static func withPathsOfApps(_ file: String) -> String {
+        var copies = ""
+        var isCopied = false
+        for line in file.split(separator: "\n", omittingEmptySubsequences: false) {
+            let path = line.hasPrefix("  /") ? line.dropFirst(2) : nil
+            // The next path, or the end of them all.
+            if path != nil || line.first.map({ $0 != " " }) == true {
+                isCopied = path?.hasPrefix(Route.apiPrefix) == true
+            }
+            guard isCopied else { continue }
+            if let path {
+                copies += "  \(Route.appPrefix)\(path.dropFirst(Route.apiPrefix.count))\n    parameters:\n"
+                copies += "      - $ref: \"#/components/parameters/App\"\n"
+            } else if line.hasPrefix("      operationId: ") {
+                copies += "\(line)OfApp\n"
+            } else if line != "    parameters:" {
+                // Those of the path itself follow the app's.
+                copies += "\(line)\n"
+            }
+        }
+        return file.replacing("\ncomponents:\n", with: "\n\(copies)components:\n", maxReplacements: 1)
     }
 
     /// The replacements of `$(name)` in the file.

@@ -7,13 +7,34 @@ import Store
 final class FileLock: Sendable {
     private let descriptor: Int32
 
-    /// - Throws: ``StoreError`` when the file cannot be opened.
+    /// - Throws: ``StoreError`` when the file cannot be opened, or would be root's in another user's folder: that user could not open it.
     init(path: String) throws(StoreError) {
+        if geteuid() == 0, let owner = Self.owner(of: URL(filePath: path).deletingLastPathComponent().path),
+            owner.id != 0
+        {
+            let reason =
+                "its folder belongs to \(owner.name), who could not open what root makes: run this as \(owner.name)"
+            throw StoreError(.unavailable, "\(path): \(reason) (runuser -u \(owner.name) -- ...)")
+        }
         self.descriptor = unsafe open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard self.descriptor >= 0 else {
             let why = unsafe String(cString: strerror(errno))
+            if let owner = Self.owner(of: path), owner.id != geteuid() {
+                throw StoreError(
+                    .unavailable,
+                    "\(path): \(why); it belongs to \(owner.name): run this as \(owner.name), or chown it"
+                )
+            }
             throw StoreError(.unavailable, "\(path): \(why); its folder must exist and be writable for this user")
         }
+    }
+
+    /// - Returns: The user to whom a file or folder belongs; nil where nothing is there, or it cannot be seen.
+    private static func owner(of path: String) -> (id: uid_t, name: String)? {
+        guard let found = try? FileManager.default.attributesOfItem(atPath: path),
+            let id = (found[.ownerAccountID] as? NSNumber)?.uint32Value
+        else { return nil }
+        return (id, found[.ownerAccountName] as? String ?? "\(id)")
     }
 
     deinit { close(self.descriptor) }
