@@ -223,26 +223,40 @@ let package = Package(
                 logging, metrics, nioConcurrency,
             ]
         ),
+        // What serves HTTP, whatever is asked for: connections, bodies, limits, refusals.
+        .target(
+            name: "WebServing",
+            dependencies: [
+                "CZlib", "Broker", "Settings", "Store", "PushModel", "PushlineLogging", "PushlineMetrics", deques,
+                httpTypes,
+                hummingbird, hummingbirdCore, lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1,
+                nioHTTPTypes,
+                nioHTTPTypesHTTP1, nioPosix,
+            ]
+        ),
+        // The use cases of sending and registering, whoever asks and however: no HTTP.
+        .target(
+            name: "Intake",
+            dependencies: [
+                "Broker", "FaultInjection", "HubAzure", "Outbox", "Payloads", "PushModel", "PushlineLogging",
+                "PushlineMetrics", "Store", deques, lifecycle, logging, metrics, nioConcurrency, nioCore,
+            ]
+        ),
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "CZlib", "Authentication", "HubAzure", "JSONWebTokens", "Settings", "Store", "Broker",
-                "Outbox", "Payloads",
-                "PushModel",
-                "PushlineLogging",
-                "PushlineMetrics",
-                "FaultInjection",
-                deques,
-                crypto, httpTypes, hummingbird, hummingbirdCore,
-                lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, yams,
+                "CResources", "WebServing", "Intake", "Authentication", "JSONWebTokens", "Settings", "Store", "Broker",
+                "Payloads", "PushModel", "PushlineLogging", "PushlineMetrics", crypto, httpTypes, hummingbird,
+                lifecycle,
+                logging, metrics, nioConcurrency, nioCore, yams,
             ]
         ),
         // The embedded hub on Azure Notification Hubs' wire.
         .target(
             name: "HubServer",
             dependencies: [
-                "HTTPAPI", "Hub", "HubWire", "Store", "Payloads", "PushModel", "PushlineLogging", crypto, httpTypes,
-                hummingbird, nioCore,
+                "WebServing", "Intake", "Hub", "HubWire", "Settings", "Store", "Broker", "Payloads", "PushModel",
+                "PushlineLogging", crypto, httpTypes, hummingbird, lifecycle, logging, nioCore,
             ]
         ),
         .target(name: "PushlineClient"),
@@ -273,7 +287,7 @@ let package = Package(
             name: "Runtime",
             dependencies: [
                 "Installation", "Settings", "HubAzure", "HubEmbedded", "HubServer", "Pipeline", "PushServices",
-                "HTTPAPI", "Hub",
+                "HTTPAPI", "WebServing", "Intake", "Hub",
                 "Store",
                 "Broker", "PushModel", "PushlineLogging", "PushlineMetrics",
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])),
@@ -400,20 +414,38 @@ let package = Package(
                 "PushlineSimulator", "PushModel", "SeededRandom", lifecycle, logging, nioConcurrency,
             ]
         ),
+        // A user, by a name.
+        .target(name: "Callers", dependencies: ["PushModel"], path: "Tests/Callers"),
+        .testTarget(
+            name: "WebServingTests",
+            dependencies: [
+                "WebServing", "Callers", "PushModel", "RawHTTP", "Settings", "Store", httpTypes, hummingbird,
+                hummingbirdCore, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes,
+            ]
+        ),
+        .testTarget(
+            name: "IntakeTests",
+            dependencies: [
+                "Intake", "Broker", "Callers", "PushModel", "Store", "StoreKit", "StoreSQL", "StoreSQLite", logging,
+                nioConcurrency, nioCore,
+            ]
+        ),
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "PushlineClient", "Authentication", "LogRecorder", "TokenIssuer", "Store", "StoreKit",
-                "StoreSQL",
-                "StoreSQLite",
-                "Broker", "PushModel", "RawHTTP", "Settings", "WorkCost", httpTypes, hummingbird, hummingbirdCore,
-                hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
+                "HTTPAPI", "WebServing", "Intake", "Callers", "PushlineClient", "Authentication", "LogRecorder",
+                "TokenIssuer", "Store", "StoreSQLite", "Broker", "Payloads", "PushModel", "RawHTTP", "Settings",
+                "WorkCost",
+                httpTypes, hummingbird, hummingbirdCore, hummingbirdTesting, lifecycle, logging, nioConcurrency,
+                nioCore,
+                nioPosix, yams,
             ]
         ),
         .testTarget(
             name: "HubServerTests",
             dependencies: [
-                "HubServer", "Hub", "HubAzure", "HubEmbedded", "HTTPAPI", "HubWire", "LogRecorder", "Store",
+                "HubServer", "Hub", "HubAzure", "HubEmbedded", "WebServing", "Intake", "HubWire", "LogRecorder",
+                "Store",
                 "StoreSQLite", "Broker", "PushModel", "PushlineSimulator", "RawHTTP", "Settings", httpTypes,
                 hummingbird, hummingbirdCore,
                 hummingbirdTesting, lifecycle, logging, nioCore,
@@ -435,7 +467,7 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "Installation", "LogRecorder", "Settings", "HTTPAPI", "PushModel", "PushlineLogging",
+                "Runtime", "Installation", "LogRecorder", "Settings", "WebServing", "PushModel", "PushlineLogging",
                 "PushlineMetrics",
                 "PushlineSimulator", "RawHTTP",
                 crypto, hummingbird,

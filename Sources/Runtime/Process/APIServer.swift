@@ -1,11 +1,13 @@
 import Broker
 import HTTPAPI
 import Installation
+import Intake
 import Logging
 import PushModel
 import ServiceLifecycle
 import Settings
 import Store
+import WebServing
 
 /// The API behind a server.
 struct APIServer {
@@ -17,7 +19,12 @@ struct APIServer {
     func services() async throws -> [any Service] {
         let settings = self.configuration.api
         let (broker, logger) = (self.parts.broker, self.parts.logger)
-        let limits = APIConfiguration(self.configuration, host: settings.host)
+        var limits = APIConfiguration(
+            ServingLimits(self.configuration),
+            intake: IntakeLimits(self.configuration)
+        )
+        limits.isLoopback = IPAddress.isLoopback(host: settings.host)
+        limits.version = pushlineVersion
         let api = API(
             configuration: limits,
             store: self.parts.store,

@@ -1,5 +1,4 @@
 import Broker
-import HTTPAPI
 import Hub
 import HubAzure
 import HubEmbedded
@@ -12,6 +11,7 @@ import ServiceLifecycle
 import Settings
 import Store
 import UnixSignals
+import WebServing
 
 /// One server process: its parts, and their life together.
 struct PushlineProcess {
