@@ -186,7 +186,7 @@ let package = Package(
         ),
         .target(name: "StoreKit", dependencies: ["Store", "PushModel", crypto]),
         // What is the same text in every SQL engine.
-        .target(name: "StoreSQL", dependencies: ["StoreKit", "Store", "PushModel"]),
+        .target(name: "StoreSQL", dependencies: ["StoreKit", "Store", "PushModel", logging]),
         .target(
             name: "StoreSQLite",
             dependencies: [

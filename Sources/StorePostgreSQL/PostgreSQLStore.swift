@@ -13,13 +13,13 @@ package final class PostgreSQLStore: SQLEngine {
     package let clock: StoreClock
     package let cursors: ListCursors
     package let handles: HandleDigest
+    package let logger: Logger
     let limits: JobLimits
     let roundRobin = RoundRobin()
     /// What stands for names that registrations have.
     let numbers = KnownNumbers()
     /// For reads that need several in one snapshot.
     let snapshots: SnapshotReads
-    let logger: Logger
     private let reads: ConnectionPool
     private let writes: ConnectionPool
     private let heartbeat: Heartbeat

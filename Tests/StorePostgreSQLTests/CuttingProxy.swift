@@ -17,6 +17,7 @@ final class CuttingProxy: Sendable {
     private struct State {
         var isOpen = true
         var isDeaf = false
+        var cutsAnswers = false
         var hasEnded = false
         var cuts = 0
         var fate: @Sendable () -> Fate = { .whole }
@@ -54,6 +55,9 @@ final class CuttingProxy: Sendable {
     /// From now on the server's answers are kept back.
     func deafen(_ isDeaf: Bool) { self.state.withLockedValue { $0.isDeaf = isDeaf } }
 
+    /// From now on a connection ends at the server's next answer.
+    func cutAnswers(_ cuts: Bool) { self.state.withLockedValue { $0.cutsAnswers = cuts } }
+
     private var hasEnded: Bool { self.state.withLockedValue { $0.hasEnded } }
 
     private func serve() {
@@ -68,7 +72,8 @@ final class CuttingProxy: Sendable {
     private func pass(_ client: Socket, _ server: Socket, _ fate: Fate) {
         var left = fate
         while !self.hasEnded {
-            let isDeaf = self.state.withLockedValue { $0.isDeaf }
+            let (isDeaf, cutsAnswers) = self.state.withLockedValue { ($0.isDeaf, $0.cutsAnswers) }
+            if cutsAnswers { left.answered = 0 }
             let ready = Socket.wait(for: client, isDeaf ? nil : server, milliseconds: 100)
             if ready.first, !self.forward(from: client, to: server, &left.sent) { return }
             let answer = self.state.withLockedValue { $0.answer }

@@ -28,8 +28,7 @@ struct JobInsertion {
 
     /// In the order in which rows are held: messages first.
     var statements: [SQLStatement] {
-        var statements = self.joins
-        if let messages = self.newMessages { statements.append(messages) }
+        var statements = self.joins + self.newMessages
         statements.append(self.jobs)
         if let keys = self.keys { statements.append(keys) }
         let audiences = self.rows.compactMap { row in row.work.audience.map { (row.sequence, $0) } }
@@ -61,17 +60,13 @@ struct JobInsertion {
         }
     }
 
-    private var newMessages: SQLStatement? {
+    private var newMessages: [SQLStatement] {
         let new = self.messages.filter { $0.message.joined == nil }
-        guard !new.isEmpty else { return nil }
-        let values = new.map { id, message in
-            [id] + NewMessage(message, from: self.first, app: self.app, now: self.now).values
-        }
-        let columns = values[0].indices.map { column in SQLArray.integers(values.map { $0[column] }) }
-        return """
-            INSERT INTO message(id, app, queue, priority, state, due, open, size, first, last, redeliveries)
-            SELECT * FROM unnest(\(SQLStatement(joining: columns.map { "\($0)" }, with: ", ")))
-            """
+        return OutboxRows.messages(
+            new.map { id, message in
+                (id, NewMessage(message, from: self.first, app: self.app, now: self.now))
+            }
+        )
     }
 
     // MARK: Jobs

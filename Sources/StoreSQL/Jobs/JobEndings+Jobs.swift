@@ -61,19 +61,4 @@ extension JobEndings {
             return endings.decision(try row["waiter"])
         }
     }
-
-    /// - Returns: A transaction that abandons a send: the waiter's routing key, when this ended the job.
-    package static func abandon(
-        _ job: Int64,
-        reason: String,
-        clock: StoreClock
-    ) -> SQLTransaction<Ended<String?>> {
-        SQLTransaction(reading: self.jobs("job.sequence = \(job) AND job.inline_pns IS NULL")) { jobs in
-            var endings = JobEndings(clock)
-            guard let row = jobs.first, try endings.abandon(row, reason: reason) else {
-                return endings.decision(nil)
-            }
-            return endings.decision(try row["waiter"])
-        }
-    }
 }

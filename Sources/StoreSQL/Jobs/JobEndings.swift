@@ -1,6 +1,6 @@
 package import PushModel
 import Store
-import StoreKit
+package import StoreKit
 
 /// The value of a transaction, and the final states of jobs that came to their end in it.
 package struct Ended<Value: Sendable>: Sendable {
@@ -17,8 +17,8 @@ package struct Ended<Value: Sendable>: Sendable {
 
 /// The writes by which batches end without a worker's outcome, and jobs with them, gathered for one transaction.
 package struct JobEndings {
-    let now: Int64
-    let wall: Timestamp
+    package let now: Int64
+    package let wall: Timestamp
     private var writes: [SQLStatement] = []
     private var counts = Counts()
     /// Unfinished jobs that are complete where nothing of them is open.
@@ -27,9 +27,11 @@ package struct JobEndings {
     private var last: [SQLStatement] = []
     private var ended: [Job.State] = []
 
-    init(_ clock: StoreClock) { (self.now, self.wall) = (clock.now, clock.wall) }
+    package init(_ clock: StoreClock) { (self.now, self.wall) = (clock.now, clock.wall) }
 
-    mutating func add(_ statements: SQLStatement...) { self.writes += statements }
+    package mutating func add(_ statements: SQLStatement...) { self.writes += statements }
+
+    package mutating func add(_ statements: [SQLStatement]) { self.writes += statements }
 
     mutating func addLast(_ statement: SQLStatement) { self.last.append(statement) }
 
@@ -44,7 +46,7 @@ package struct JobEndings {
     }
 
     /// Changes a job's state, which was read.
-    mutating func make(
+    package mutating func make(
         _ transition: JobTransition,
         of job: Int64,
         from state: Job.State,
@@ -56,6 +58,15 @@ package struct JobEndings {
         if let end = end ?? transition.end { self.ended.append(end) }
     }
 
+    /// Counts a change of so many jobs' states, which is written by another statement.
+    package mutating func count(_ transition: JobTransition, of jobs: Int) {
+        guard let change = transition.effect() else { return }
+        for _ in 0..<jobs {
+            self.counts.count(change)
+            if let end = transition.end { self.ended.append(end) }
+        }
+    }
+
     mutating func leave(message: Int64) { self.counts.leave(message: message) }
 
     mutating func count(_ counts: [DeliveryCountClass: Int], of batch: OpenBatch.Key, platform: String?) {
@@ -65,7 +76,7 @@ package struct JobEndings {
     }
 
     /// Makes a job final where all of its audience is in batches, and nothing of it is open then.
-    mutating func completeIfDone(_ job: Int64) { self.completing.append(job) }
+    package mutating func completeIfDone(_ job: Int64) { self.completing.append(job) }
 
     mutating func materialize(_ job: Int64) {
         self.writes += OpenBatch.materialization(of: job).map { $0.expecting(1) }
@@ -124,7 +135,7 @@ package struct JobEndings {
     /// Of two that close the last two batches of a job neither would see the other's: so they hold the job, and the later sees them. The
     /// outcomes of a job would wait for each other so: whoever records them asks in a transaction behind it (``JobCompletion``), and so does
     /// whoever has closed a batch here beside one of theirs.
-    func decision<Value: Sendable>(_ value: Value) -> SQLDecision<Ended<Value>> {
+    package func decision<Value: Sendable>(_ value: Value) -> SQLDecision<Ended<Value>> {
         let held: SQLStatement = """
             SELECT sequence FROM job WHERE sequence IN (\(numbers: self.completing)) ORDER BY sequence\(lock: .update)
             """

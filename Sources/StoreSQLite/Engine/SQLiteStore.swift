@@ -66,7 +66,7 @@ package final class SQLiteStore: Sendable {
     package let cursors: ListCursors
     /// Makes the numbers by which handles are found.
     package let handles: HandleDigest
-    let logger: Logger
+    package let logger: Logger
     let roundRobin = RoundRobin()
 
     /// Turns off `SQLITE_CONFIG_MEMSTATUS`: its counters take a global lock at every allocation, and nothing reads
