@@ -383,7 +383,7 @@ let package = Package(
             name: "StorePostgreSQLTests",
             dependencies: [
                 "CPostgreSQL", "LogRecorder", "StoreContract", "StorePostgreSQL", "StoreSQL", "StoreKit", "Store",
-                "PushModel", logging, nioConcurrency,
+                "PushModel", logging, nioConcurrency, nioCore, nioPosix, nioSSL,
             ]
         ),
         .testTarget(

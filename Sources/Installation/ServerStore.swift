@@ -48,17 +48,11 @@ struct ServerStore: ConfiguredStore {
     func open(logger: Logger) async throws -> any ResultStore & Service {
         let limits = JobLimits(backlog: self.settings.backlog)
         let addresses = try self.servers()
-        let store: any Service
         do {
-            store = try await PostgreSQLStore.open(addresses, limits: limits, logger: logger)
+            return try await PostgreSQLStore.open(addresses, limits: limits, logger: logger)
         } catch let error as StoreError {
             throw ConfigurationError("store.url: \(self.place) cannot be opened: \(error.message)")
         }
-        // Not of every protocol yet.
-        guard let store = store as? any ResultStore & Service else {
-            throw ConfigurationError("store.url: PostgreSQL is not finished: this program has a part of it alone")
-        }
-        return store
     }
 
     func backUp(to file: String) throws { throw self.ownBackups }

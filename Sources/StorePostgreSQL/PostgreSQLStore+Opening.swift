@@ -1,10 +1,8 @@
 import Dispatch
 package import Logging
-import PushModel
 import ServiceLifecycle
 import Store
 import StoreKit
-import StoreSQL
 
 extension PostgreSQLStore {
     /// Opens a store whose tables are there, without blocking the caller's thread.
@@ -33,17 +31,4 @@ extension PostgreSQLStore {
 extension PostgreSQLStore: Service {
     /// Waits for the shutdown: what the store does by itself, its connections' threads do.
     package func run() async throws { try await gracefulShutdown() }
-}
-
-extension StoreClock {
-    /// The clock of an installation on this machine: it goes on from the latest write of any host's, or from the wall clock, whichever is
-    /// later.
-    ///
-    /// - Throws: ``StoreError``; ``WireFault``.
-    static func found(_ wire: Wire, until deadline: ContinuousClock.Instant) throws -> StoreClock {
-        let latest = PostgreSQLStatement("SELECT coalesce(max(seen), 0) AS seen FROM writer")
-        let rows = try wire.exchange([latest], until: deadline)[0].rows
-        let (seen, source) = (try rows[0]["seen"] as Int64, try SystemClock())
-        return StoreClock(source: source, shift: max(seen, source.wall.milliseconds) - source.sinceBoot)
-    }
 }

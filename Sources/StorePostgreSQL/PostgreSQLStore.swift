@@ -1,5 +1,6 @@
 package import Logging
 import Metrics
+import NIOConcurrencyHelpers
 package import PushModel
 import PushlineMetrics
 package import Store
@@ -18,6 +19,10 @@ package final class PostgreSQLStore: SQLEngine {
     let roundRobin = RoundRobin()
     /// What stands for names that registrations have.
     let numbers = KnownNumbers()
+    /// How far this process has looked for jobs whose time is over.
+    let expired = NIOLockedValueBox(OverduePlace())
+    /// The same of jobs whose batches are closed.
+    let completedThrough = NIOLockedValueBox<Int64>(0)
     /// For reads that need several in one snapshot.
     let snapshots: SnapshotReads
     private let reads: ConnectionPool
@@ -33,7 +38,7 @@ package final class PostgreSQLStore: SQLEngine {
     ///
     /// - Parameters:
     ///   - addresses: Where its servers are.
-    ///   - clock: The store's clock; nil = the installation's, on this machine.
+    ///   - clock: The store's clock; nil = that of the servers, which all hosts have in common.
     ///   - limits: How much is accepted.
     ///   - deadlines: How long is waited for a server.
     ///   - logger: Says what an operator must know of the servers.
@@ -51,7 +56,7 @@ package final class PostgreSQLStore: SQLEngine {
         do {
             let wire = try servers.connect(until: end).wire
             keys = try Schema.keys(wire, until: end)
-            self.clock = try clock ?? StoreClock.found(wire, until: end)
+            self.clock = try clock ?? ServerClock.make(SystemClock(), wire, until: end)
         } catch let error as WireFault { throw error.ofRead }
         (self.limits, self.logger) = (limits, logger)
         self.cursors = try ListCursors(key: keys.cursors)

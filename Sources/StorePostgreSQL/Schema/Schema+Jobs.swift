@@ -59,6 +59,9 @@ extension Schema {
         "CREATE INDEX job_key ON job(app, key, sequence) WHERE key IS NOT NULL",
         "CREATE INDEX job_label ON job(app, label, sequence) WHERE label IS NOT NULL",
         "CREATE INDEX job_ends ON job(ends)",
+        // Of jobs whose time was over until then all are final, or being stopped.
+        "CREATE TABLE overdue(through bigint NOT NULL)",
+        "INSERT INTO overdue VALUES (0)",
         "CREATE INDEX job_stopped ON job(stopped) WHERE stopped IS NOT NULL",
         "CREATE INDEX job_scheduled ON job(app, scheduled) WHERE scheduled IS NOT NULL",
         "CREATE INDEX job_failed ON job(app, failed, sequence) WHERE failed IS NOT NULL",

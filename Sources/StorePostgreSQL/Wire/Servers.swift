@@ -22,6 +22,8 @@ final class Servers: Sendable {
         var acknowledged: ContinuousClock.Instant?
         /// Whether the log has it that commits are not safe.
         var hasWarned = false
+        /// Whether it has it that the clock is behind.
+        var isBehind = false
 
         mutating func begin() { (self.generation, self.acknowledged) = (self.generation + 1, nil) }
     }
@@ -94,6 +96,20 @@ final class Servers: Sendable {
         return self.state.withLockedValue { state in
             state.generation == generation && state.acknowledged.map { now - $0 <= time } ?? false
         }
+    }
+
+    /// Says once that this process's clock is behind those of others: to these its leases end early.
+    func compare(_ now: Int64, with latest: Int64) {
+        let isBehind = latest - now > ServerClock.tolerance
+        let isNew = self.state.withLockedValue { state in
+            defer { state.isBehind = isBehind }
+            return isBehind && !state.isBehind
+        }
+        guard isNew else { return }
+        self.logger.warning(
+            "This host's clock runs behind those of other hosts; restart its programs",
+            metadata: ["seconds": "\((latest - now) / 1000)"]
+        )
     }
 
     /// Connects to the server that takes writes.

@@ -30,14 +30,31 @@ package protocol SQLEngine: Sendable {
     /// whether something of them is open still, and one with a single writer has seen all.
     func closedBatches(of jobs: [Int64]) async
 
+    /// Ends some jobs whose batches are closed, and that nobody came to who closed them: a part of ending jobs whose time is over.
+    ///
+    /// - Returns: How many; none where a single writer has seen all.
+    /// - Throws: ``StoreError``.
+    func completeLeftJobs() async throws -> Int
+
     /// Whether jobs of each state are found by an index; where not, a list of those of one looks at some of the app's at a time.
     var findsJobsByState: Bool { get }
+
+    /// Jobs whose lifetime is over, and that are neither final nor being stopped.
+    ///
+    /// - Throws: ``StoreError``.
+    func jobsToExpire(limit: Int) async throws -> [Int64]
 }
 
 extension SQLEngine {
     package var findsJobsByState: Bool { true }
 
+    package func jobsToExpire(limit: Int) async throws -> [Int64] {
+        try await self.rows(JobTable.jobsToExpire(at: self.clock.now, limit: limit)).map { try $0["sequence"] }
+    }
+
     package func closedBatches(of jobs: [Int64]) async {}
+
+    package func completeLeftJobs() async throws -> Int { 0 }
 
     /// The few rows of each statement.
     ///

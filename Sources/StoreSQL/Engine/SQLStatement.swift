@@ -102,7 +102,7 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
 
         /// A query of so many texts, as that of numbers.
         package mutating func appendInterpolation(texts: [String]) {
-            let array = String(decoding: JSONValue.strings(texts).bytes, as: UTF8.self)
+            let array = String(decoding: JSONValue.strings(texts.map(\.storable)).bytes, as: UTF8.self)
             self.appendLiteral("SELECT value FROM ")
             self.appendInterpolation(elements: "\(array)")
         }

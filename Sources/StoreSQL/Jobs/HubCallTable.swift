@@ -100,6 +100,13 @@ package enum HubCallTable {
         }
     }
 
+    /// Goes on only where as many calls are being made as were read.
+    static func underWay(_ range: SQLStatement, as read: [SQLRow]) throws -> SQLStatement {
+        let submitting = HubCall.State.submitting.rawValue
+        let found: SQLStatement = "SELECT 1 AS found FROM hub_call WHERE \(range) AND state = \(submitting)"
+        return found.expecting(try read.count { try $0["state"] == submitting })
+    }
+
     /// Ends calls whose process died while it made them.
     package static func endOverdue(_ condition: SQLStatement, now: Int64) -> SQLStatement {
         """

@@ -115,10 +115,12 @@ package struct JobEndings {
     ///
     /// With a call that is under way it stays open, and a worker looks at it again when that is over.
     mutating func closeUnsent(_ batch: OpenBatch, calls: [SQLRow], _ cause: StopCause) throws {
-        if !calls.isEmpty {
-            let range = HubCallTable.range(batch.key.job, batch.key.pns, from: batch.rows.from, to: batch.rows.to)
-            self.add(HubCallTable.endOverdue(range, now: self.now))
+        let range = HubCallTable.range(batch.key.job, batch.key.pns, from: batch.rows.from, to: batch.rows.to)
+        if Recipient.place(of: batch.rows.to) != nil {
+            // One may have begun since they were read; none does behind the change that stops the job.
+            self.add(try HubCallTable.underWay(range, as: calls))
         }
+        if !calls.isEmpty { self.add(HubCallTable.endOverdue(range, now: self.now)) }
         let known = try HubCallTable.known(calls, at: self.now)
         let retries = try batch.key.attempt > 0 ? RetryList.decode(batch.retries ?? []) : nil
         switch UnsentBatch(size: batch.size, retries: retries, calls: known, cause: cause) {

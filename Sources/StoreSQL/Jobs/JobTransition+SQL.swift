@@ -30,10 +30,10 @@ extension JobTransition {
     fileprivate var assignment: String {
         switch self {
         case .start:
-            // ?2 now, ?3 a wall clock without lateness, behind the new message: a job that starts late has less time left.
+            // ?2 now, ?3 a wall clock without lateness, behind the new message: a job that starts late has less time left, or none.
             """
             state = \(Job.State.queued.number), message = \(NewMessage.number),
-                ends = ?2 + expires - CASE WHEN starts_at > ?3 THEN starts_at ELSE ?3 END
+                ends = ?2 + CASE WHEN starts_at > ?3 THEN expires - starts_at WHEN expires > ?3 THEN expires - ?3 ELSE 0 END
             """
         case .page:
             // ?2 message, ?3 wall clock, ?4 whether these are the last pages.
