@@ -196,11 +196,12 @@ let package = Package(
                 lifecycle, logging, metrics, nioConcurrency,
             ]
         ),
-        // Not finished, and linked by its tests alone: a host that runs the programs needs no libpq.
+        // Not finished: a configuration names one where tests say so.
         .target(
             name: "StorePostgreSQL",
             dependencies: [
-                "CPostgreSQL", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", deques, logging,
+                "CPostgreSQL", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", deques, lifecycle,
+                logging,
                 metrics, nioConcurrency,
             ]
         ),
@@ -268,9 +269,9 @@ let package = Package(
         .target(
             name: "Installation",
             dependencies: [
-                "Settings", "BrokerRabbitMQ", "StoreSQLite", "StoreKit", "Store", "Broker", "PushModel", lifecycle,
-                logging,
-                nioConcurrency, nioCore,
+                "Settings", "BrokerRabbitMQ", "StorePostgreSQL", "StoreSQLite", "StoreKit", "Store", "Broker",
+                "PushModel",
+                crypto, lifecycle, logging, nioConcurrency, nioCore,
             ]
         ),
         .target(
@@ -458,11 +459,14 @@ let package = Package(
                 "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushServices",
                 "PushlineSimulator", "Broker",
                 "Installation", "RawHTTP", "Settings",
-                "Store",
-                argumentParser, crypto, nioSSL,
+                "Store", "StoreKit", "StorePostgreSQL",
+                argumentParser, crypto, grdb, nioSSL,
             ]
         ),
-        .testTarget(name: "InstallationTests", dependencies: ["BrokerRabbitMQ", "Installation", "Settings"]),
+        .testTarget(
+            name: "InstallationTests",
+            dependencies: ["BrokerRabbitMQ", "Installation", "Settings", "Store", logging]
+        ),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel"]),
         .testTarget(
             name: "RuntimeTests",
@@ -538,9 +542,9 @@ if Context.environment["PUSHLINE_BENCHMARKS"] == "1" {
     ]
 }
 
-// The scripts that only run the programs build them alone, without the tests' helpers, and what no program links.
+// The scripts that only run the programs build them alone, without the tests' helpers.
 if Context.environment["PUSHLINE_PROGRAMS"] == "1" {
-    package.targets.removeAll { $0.isTest || $0.path?.hasPrefix("Tests/") == true || $0.name == "StorePostgreSQL" }
+    package.targets.removeAll { $0.isTest || $0.path?.hasPrefix("Tests/") == true }
 }
 
 for target in package.targets where target.type != .system {

@@ -58,14 +58,13 @@ package final class PostgreSQLStore: SQLEngine {
             keys = try Schema.keys(wire, until: end)
             self.clock = try clock ?? ServerClock.make(SystemClock(), wire, until: end)
         } catch let error as WireFault { throw error.ofRead }
-        let clock = self.clock
         (self.limits, self.logger) = (limits, logger)
         self.cursors = try ListCursors(key: keys.cursors)
         self.handles = try HandleDigest(key: keys.handles, isWide: true)
-        self.snapshots = SnapshotReads(servers, clock, size: 2)
-        self.reads = ConnectionPool(servers, clock, size: 3)
-        self.writes = ConnectionPool(servers, clock, size: 2)
-        self.heartbeat = Heartbeat(PooledConnection(servers, clock), servers)
+        self.snapshots = SnapshotReads(servers, self.clock, size: 2)
+        self.reads = ConnectionPool(servers, self.clock, size: 3)
+        self.writes = ConnectionPool(servers, self.clock, size: 2)
+        self.heartbeat = Heartbeat(PooledConnection(servers, self.clock), servers)
         try self.heartbeat.begin()
     }
 

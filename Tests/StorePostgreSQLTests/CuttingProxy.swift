@@ -21,6 +21,7 @@ final class CuttingProxy: Sendable {
         var hasEnded = false
         var cuts = 0
         var fate: @Sendable () -> Fate = { .whole }
+        var answer: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     }
 
     let port: Int
@@ -44,6 +45,9 @@ final class CuttingProxy: Sendable {
 
     /// What becomes of each connection from now on.
     func cut(_ fate: @escaping @Sendable () -> Fate) { self.state.withLockedValue { $0.fate = fate } }
+
+    /// What becomes of each part of the server's answers from now on.
+    func alter(_ answer: @escaping @Sendable ([UInt8]) -> [UInt8]) { self.state.withLockedValue { $0.answer = answer } }
 
     /// Whether new connections are taken.
     func open(_ isOpen: Bool) { self.state.withLockedValue { $0.isOpen = isOpen } }
@@ -72,13 +76,20 @@ final class CuttingProxy: Sendable {
             if cutsAnswers { left.answered = 0 }
             let ready = Socket.wait(for: client, isDeaf ? nil : server, milliseconds: 100)
             if ready.first, !self.forward(from: client, to: server, &left.sent) { return }
-            if ready.second, !self.forward(from: server, to: client, &left.answered) { return }
+            let answer = self.state.withLockedValue { $0.answer }
+            if ready.second, !self.forward(from: server, to: client, &left.answered, as: answer) { return }
         }
     }
 
     /// - Returns: false where the connection is over.
-    private func forward(from source: Socket, to target: Socket, _ left: inout Int?) -> Bool {
-        guard let bytes = source.read() else { return false }
+    private func forward(
+        from source: Socket,
+        to target: Socket,
+        _ left: inout Int?,
+        as answer: (([UInt8]) -> [UInt8])? = nil
+    ) -> Bool {
+        guard let read = source.read() else { return false }
+        let bytes = answer?(read) ?? read
         guard let limit = left, bytes.count >= limit else {
             left = left.map { $0 - bytes.count }
             return target.write(bytes)

@@ -33,7 +33,7 @@ struct APIServer {
             metricsText: self.parts.metricsText
         )
         if try await self.parts.store.apps().isEmpty {
-            let store = ConfiguredStore(self.configuration).metadata
+            let store = Composition.store(self.configuration).metadata
             logger.warning("The store has no apps: pushline apps apply FILE", metadata: store)
         }
         if !limits.isLoopback {

@@ -43,7 +43,7 @@ struct PushlineProcess {
                 metadata: ["variables": "\(unknown.joined(separator: ", "))"]
             )
         }
-        let configured = ConfiguredStore(self.configuration)
+        let configured = Composition.store(self.configuration)
         let store = try await configured.open(logger: logger)
         let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
         let azureHubs = AzureHubs(logger: logger)

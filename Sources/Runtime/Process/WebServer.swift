@@ -71,7 +71,7 @@ struct WebServer {
             host: self.host,
             ports: [self.port],
             keys: "\(self.section).host, \(self.section).port",
-            claim: ConfiguredStore(self.configuration).portClaim,
+            claim: Composition.store(self.configuration).portClaim,
             limits: self.connections,
             logger: logger.quiet,
             onServing: { address in

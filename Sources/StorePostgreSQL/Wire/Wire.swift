@@ -82,6 +82,9 @@ import Glibc
 
     var isEncrypted: Bool { unsafe PQsslInUse(self.handle) == 1 }
 
+    /// The number of the server's process, as whoever took the connection said it.
+    var backendPID: Int32 { unsafe PQbackendPID(self.handle) }
+
     /// Sends statements together, and waits for the answers to them all: one round trip.
     ///
     /// Without a BEGIN among them they are one transaction, which is committed when this returns.
