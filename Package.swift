@@ -186,7 +186,7 @@ let package = Package(
         ),
         .target(name: "StoreKit", dependencies: ["Store", "PushModel", crypto]),
         // What is the same text in every SQL engine.
-        .target(name: "StoreSQL", dependencies: ["StoreKit", "Store", "PushModel"]),
+        .target(name: "StoreSQL", dependencies: ["StoreKit", "Store", "PushModel", logging]),
         .target(
             name: "StoreSQLite",
             dependencies: [
@@ -196,11 +196,12 @@ let package = Package(
                 lifecycle, logging, metrics, nioConcurrency,
             ]
         ),
-        // Not finished, and linked by its tests alone: a host that runs the programs needs no libpq.
+        // Not finished: a configuration names one where tests say so.
         .target(
             name: "StorePostgreSQL",
             dependencies: [
-                "CPostgreSQL", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", deques, logging,
+                "CPostgreSQL", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", deques, lifecycle,
+                logging,
                 metrics, nioConcurrency,
             ]
         ),
@@ -223,26 +224,40 @@ let package = Package(
                 logging, metrics, nioConcurrency,
             ]
         ),
+        // What serves HTTP, whatever is asked for: connections, bodies, limits, refusals.
+        .target(
+            name: "WebServing",
+            dependencies: [
+                "CZlib", "Broker", "Settings", "Store", "PushModel", "PushlineLogging", "PushlineMetrics", deques,
+                httpTypes,
+                hummingbird, hummingbirdCore, lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1,
+                nioHTTPTypes,
+                nioHTTPTypesHTTP1, nioPosix,
+            ]
+        ),
+        // The use cases of sending and registering, whoever asks and however: no HTTP.
+        .target(
+            name: "Intake",
+            dependencies: [
+                "Broker", "FaultInjection", "HubAzure", "Outbox", "Payloads", "PushModel", "PushlineLogging",
+                "PushlineMetrics", "Store", deques, lifecycle, logging, metrics, nioConcurrency, nioCore,
+            ]
+        ),
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "CZlib", "Authentication", "HubAzure", "JSONWebTokens", "Settings", "Store", "Broker",
-                "Outbox", "Payloads",
-                "PushModel",
-                "PushlineLogging",
-                "PushlineMetrics",
-                "FaultInjection",
-                deques,
-                crypto, httpTypes, hummingbird, hummingbirdCore,
-                lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, yams,
+                "CResources", "WebServing", "Intake", "Authentication", "JSONWebTokens", "Settings", "Store", "Broker",
+                "Payloads", "PushModel", "PushlineLogging", "PushlineMetrics", crypto, httpTypes, hummingbird,
+                lifecycle,
+                logging, metrics, nioConcurrency, nioCore, yams,
             ]
         ),
         // The embedded hub on Azure Notification Hubs' wire.
         .target(
             name: "HubServer",
             dependencies: [
-                "HTTPAPI", "Hub", "HubWire", "Store", "Payloads", "PushModel", "PushlineLogging", crypto, httpTypes,
-                hummingbird, nioCore,
+                "WebServing", "Intake", "Hub", "HubWire", "Settings", "Store", "Broker", "Payloads", "PushModel",
+                "PushlineLogging", crypto, httpTypes, hummingbird, lifecycle, logging, nioCore,
             ]
         ),
         .target(name: "PushlineClient"),
@@ -254,9 +269,9 @@ let package = Package(
         .target(
             name: "Installation",
             dependencies: [
-                "Settings", "BrokerRabbitMQ", "StoreSQLite", "StoreKit", "Store", "Broker", "PushModel", lifecycle,
-                logging,
-                nioConcurrency, nioCore,
+                "Settings", "BrokerRabbitMQ", "StorePostgreSQL", "StoreSQLite", "StoreKit", "Store", "Broker",
+                "PushModel",
+                crypto, lifecycle, logging, nioConcurrency, nioCore,
             ]
         ),
         .target(
@@ -273,7 +288,7 @@ let package = Package(
             name: "Runtime",
             dependencies: [
                 "Installation", "Settings", "HubAzure", "HubEmbedded", "HubServer", "Pipeline", "PushServices",
-                "HTTPAPI", "Hub",
+                "HTTPAPI", "WebServing", "Intake", "Hub",
                 "Store",
                 "Broker", "PushModel", "PushlineLogging", "PushlineMetrics",
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])),
@@ -382,7 +397,7 @@ let package = Package(
             name: "StorePostgreSQLTests",
             dependencies: [
                 "CPostgreSQL", "LogRecorder", "StoreContract", "StorePostgreSQL", "StoreSQL", "StoreKit", "Store",
-                "PushModel", logging, nioConcurrency,
+                "PushModel", logging, nioConcurrency, nioCore, nioPosix, nioSSL,
             ]
         ),
         .testTarget(
@@ -400,20 +415,38 @@ let package = Package(
                 "PushlineSimulator", "PushModel", "SeededRandom", lifecycle, logging, nioConcurrency,
             ]
         ),
+        // A user, by a name.
+        .target(name: "Callers", dependencies: ["PushModel"], path: "Tests/Callers"),
+        .testTarget(
+            name: "WebServingTests",
+            dependencies: [
+                "WebServing", "Callers", "PushModel", "RawHTTP", "Settings", "Store", httpTypes, hummingbird,
+                hummingbirdCore, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes,
+            ]
+        ),
+        .testTarget(
+            name: "IntakeTests",
+            dependencies: [
+                "Intake", "Broker", "Callers", "PushModel", "Store", "StoreKit", "StoreSQL", "StoreSQLite", logging,
+                nioConcurrency, nioCore,
+            ]
+        ),
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "PushlineClient", "Authentication", "LogRecorder", "TokenIssuer", "Store", "StoreKit",
-                "StoreSQL",
-                "StoreSQLite",
-                "Broker", "PushModel", "RawHTTP", "Settings", "WorkCost", httpTypes, hummingbird, hummingbirdCore,
-                hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
+                "HTTPAPI", "WebServing", "Intake", "Callers", "PushlineClient", "Authentication", "LogRecorder",
+                "TokenIssuer", "Store", "StoreSQLite", "Broker", "Payloads", "PushModel", "RawHTTP", "Settings",
+                "WorkCost",
+                httpTypes, hummingbird, hummingbirdCore, hummingbirdTesting, lifecycle, logging, nioConcurrency,
+                nioCore,
+                nioPosix, yams,
             ]
         ),
         .testTarget(
             name: "HubServerTests",
             dependencies: [
-                "HubServer", "Hub", "HubAzure", "HubEmbedded", "HTTPAPI", "HubWire", "LogRecorder", "Store",
+                "HubServer", "Hub", "HubAzure", "HubEmbedded", "WebServing", "Intake", "HubWire", "LogRecorder",
+                "Store",
                 "StoreSQLite", "Broker", "PushModel", "PushlineSimulator", "RawHTTP", "Settings", httpTypes,
                 hummingbird, hummingbirdCore,
                 hummingbirdTesting, lifecycle, logging, nioCore,
@@ -426,16 +459,19 @@ let package = Package(
                 "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushServices",
                 "PushlineSimulator", "Broker",
                 "Installation", "RawHTTP", "Settings",
-                "Store",
-                argumentParser, crypto, nioSSL,
+                "Store", "StoreKit", "StorePostgreSQL",
+                argumentParser, crypto, grdb, nioSSL,
             ]
         ),
-        .testTarget(name: "InstallationTests", dependencies: ["BrokerRabbitMQ", "Installation", "Settings"]),
+        .testTarget(
+            name: "InstallationTests",
+            dependencies: ["BrokerRabbitMQ", "Installation", "Settings", "Store", logging]
+        ),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel"]),
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "Installation", "LogRecorder", "Settings", "HTTPAPI", "PushModel", "PushlineLogging",
+                "Runtime", "Installation", "LogRecorder", "Settings", "WebServing", "PushModel", "PushlineLogging",
                 "PushlineMetrics",
                 "PushlineSimulator", "RawHTTP",
                 crypto, hummingbird,
@@ -506,9 +542,9 @@ if Context.environment["PUSHLINE_BENCHMARKS"] == "1" {
     ]
 }
 
-// The scripts that only run the programs build them alone, without the tests' helpers, and what no program links.
+// The scripts that only run the programs build them alone, without the tests' helpers.
 if Context.environment["PUSHLINE_PROGRAMS"] == "1" {
-    package.targets.removeAll { $0.isTest || $0.path?.hasPrefix("Tests/") == true || $0.name == "StorePostgreSQL" }
+    package.targets.removeAll { $0.isTest || $0.path?.hasPrefix("Tests/") == true }
 }
 
 for target in package.targets where target.type != .system {

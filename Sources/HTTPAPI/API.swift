@@ -1,16 +1,18 @@
 package import Broker
 import Hummingbird
+import Intake
 package import Logging
 package import PushModel
 package import ServiceLifecycle
 import Settings
 package import Store
+package import WebServing
 
 /// The HTTP API: routes, authentication, limits and background services.
 ///
 /// Runtime puts ``responder`` behind a Hummingbird application and ``services`` into the service group before it.
 package struct API: Sendable {
-    package let responder: APIResponder
+    package let responder: WebResponder<APIFront>
     /// Run these as long as the server serves; they are to be shut down after it.
     package let services: [any Service]
     private let store: any ResultStore
@@ -46,14 +48,8 @@ package struct API: Sendable {
         passwords: PasswordVerifier,
         metricsText: @escaping @Sendable () -> String
     ) {
-        let publisher = JobPublisher(
-            store: store,
-            broker: broker,
-            deadline: configuration.publishTime,
-            logger: logger
-        )
-        let large = LargeBodies(configuration: configuration)
-        let waiter = OutcomeWaiter(broker: broker, logger: logger) { try await store.jobs($0) }
+        let intake = JobIntake(store: store, broker: broker, limits: configuration.intake, logger: logger)
+        let large = LargeBodies(limits: configuration.serving)
         let directory = CallerDirectory(store: store, lifetime: configuration.directoryLifetime)
         let failures = SignInFailures(logger: logger)
         let sessions = Sessions(
@@ -78,7 +74,8 @@ package struct API: Sendable {
         )
         let apps = AppDirectory(store: store, lifetime: configuration.directoryLifetime)
         let monitor = JobMonitor(broker: broker) { try await store.jobs($0) }
-        let watchers = JobWatchers(monitor: monitor, logger: logger) { request, app in
+        let watchers = JobWatchers(monitor: monitor, logger: logger) { JobEventRoute.event($0, prefix: $1) }
+        let events = JobEventRoute(watchers: watchers, most: configuration.jobWatchers) { request, app in
             guard let spec = try await apps.spec(of: app) else { throw Problem.notFound("no such app") }
             return try await authenticator.caller(request, app: app, spec: spec) { nil }
         }
@@ -86,12 +83,7 @@ package struct API: Sendable {
             configuration: configuration,
             store: store,
             broker: broker,
-            intake: JobIntake(
-                store: store,
-                publisher: publisher,
-                waiter: waiter,
-                drainWait: configuration.drainWait
-            ),
+            intake: intake,
             monitor: monitor,
             large: large,
             directory: directory,
@@ -99,18 +91,21 @@ package struct API: Sendable {
             metricsText: metricsText,
             logger: logger
         )
-        self.responder = APIResponder(
+        let front = APIFront(
             table: RouteTable(
-                API.routes(context) + SessionRoutes(authenticator: authenticator).routes
-                    + JobEventRoute(watchers: watchers, most: configuration.jobWatchers).routes
+                API.routes(context) + SessionRoutes(authenticator: authenticator).routes + events.routes
             ),
-            configuration: configuration,
-            body: BodyReader(configuration: configuration, large: large),
+            limits: CallerLimits(limits: configuration.serving, large: large),
             apps: apps,
-            authenticator: authenticator,
+            authenticator: authenticator
+        )
+        self.responder = WebResponder(
+            front,
+            proxies: configuration.settings.trustedProxies,
+            accessLog: configuration.serving.accessLog,
             logger: logger
         )
-        self.services = [publisher, waiter, watchers]
+        self.services = intake.services + [watchers]
         self.store = store
     }
 

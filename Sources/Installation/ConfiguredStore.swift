@@ -1,101 +1,109 @@
-import Foundation
 package import Logging
 package import ServiceLifecycle
 package import Settings
 package import Store
 package import StoreKit
-import StoreSQLite
 
-/// The configured store, and the operations of its driver.
-///
-/// The only place that knows the driver.
-package struct ConfiguredStore: Sendable {
-    private let settings: StoreSettings
-
-    package init(_ configuration: PushlineConfiguration) { self.settings = configuration.store }
-
-    /// Where it is, in people's words.
-    package var place: String { URL(filePath: self.settings.path).path(percentEncoded: false) }
+/// The store that a configuration names, and what its driver does for this host.
+package protocol ConfiguredStore: Sendable {
+    /// Where it is, in people's words; never with a password.
+    var place: String { get }
 
     /// Where it is, for the log.
-    package var metadata: Logger.Metadata { ["store.path": "\(self.place)"] }
+    var metadata: Logger.Metadata { get }
 
-    /// How to name another one, in people's words.
-    package var setting: String { "store.path or PUSHLINE_STORE_PATH" }
+    /// What people are told of this kind of store.
+    var advice: StoreAdvice { get }
 
-    /// Whether there is one: opening makes it.
-    package var exists: Bool { FileManager.default.fileExists(atPath: self.settings.path) }
+    /// Whether there may be one; a file is not there before it was opened.
+    var exists: Bool { get }
 
     /// The claim by which processes of this host with this store share a port.
-    package var portClaim: PortClaim { PortClaim(base: self.settings.path) }
+    var portClaim: PortClaim { get }
 
     /// Opens the store, and creates its tables in a new file.
     ///
     /// - Parameter logger: The store's logger.
-    /// - Returns: The store; as a service it checkpoints its log.
+    /// - Returns: The store; as a service it does what it must do beside the work.
     /// - Throws: ``ConfigurationError`` if it cannot be opened.
-    package func open(logger: Logger) async throws -> any ResultStore & Service {
-        try await self.openFile(logger: logger)
-    }
+    func open(logger: Logger) async throws -> any ResultStore & Service
 
     /// Writes a copy of the store as it is now, while everything runs; blocks the thread.
     ///
     /// - Parameter file: Where the copy shall be: nothing may be there.
-    /// - Throws: `StoreError`.
-    package func backUp(to file: String) throws { try SQLiteStore.backUp(self.settings.path, to: file) }
+    /// - Throws: `StoreError`, also where ``StoreAdvice/backup`` says who makes them.
+    func backUp(to file: String) throws
 
     /// Restores a backup as the store; blocks the thread.
     ///
     /// - Parameters:
-    ///   - file: A backup written by a store of this version or an older one. No store may exist at the configured path.
+    ///   - file: A backup written by a store of this version or an older one. No store may exist at the configured place.
     ///   - isStopping: Whether the sends that were under way are cancelled.
     /// - Returns: What was under way; nil of an older backup.
-    /// - Throws: `StoreError`.
-    package func restore(from file: String, stoppingUnfinished isStopping: Bool) throws -> UnfinishedSends? {
-        try SQLiteStore.restore(file, to: self.settings.path, stoppingUnfinished: isStopping)
-    }
+    /// - Throws: `StoreError`, also where ``StoreAdvice/backup`` says who makes them.
+    func restore(from file: String, stoppingUnfinished isStopping: Bool) throws -> UnfinishedSends?
 
     /// What the store's tables lack of this program's; blocks the thread.
     ///
+    /// - Parameter owner: Who owns the tables; nil = as the programs see them.
     /// - Returns: The version found, and the steps in order, the last of which leads to this program's version.
-    /// - Throws: `StoreError` where no steps lead from there.
-    package func pendingSteps() throws -> (found: SchemaVersion, steps: ArraySlice<SchemaStep>) {
-        try SQLiteStore.pendingSteps(self.driverSettings)
-    }
+    /// - Throws: `StoreError` where no steps lead from there; ``ConfigurationError``.
+    func pendingSteps(as owner: TableOwner?) throws -> (found: SchemaVersion, steps: ArraySlice<SchemaStep>)
 
-    /// Refuses a step that contracts while an older program has the store open; ``takeStep(to:)`` asks again.
-    package func checkOlderPrograms(before number: Int) throws {
-        try SQLiteStore.checkOlderPrograms(before: number, self.driverSettings)
-    }
+    /// Refuses a step that contracts while an older program has the store open; ``takeStep(to:as:)`` asks again.
+    func checkOlderPrograms(before number: Int) throws
 
     /// Takes the next step of the store's schema, in one transaction; blocks the thread.
     ///
-    /// - Parameter number: The version to which it leads.
-    /// - Throws: `StoreError`; a conflict where an older program uses what the step takes away.
-    package func takeStep(to number: Int) throws { try SQLiteStore.takeStep(to: number, self.driverSettings) }
+    /// - Parameters:
+    ///   - number: The version to which it leads.
+    ///   - owner: Who owns the tables; nil = the configuration says all.
+    /// - Throws: `StoreError`; a conflict where an older program uses what the step takes away; ``ConfigurationError``.
+    func takeStep(to number: Int, as owner: TableOwner?) throws
 
-    /// Checks the store's files completely.
+    /// Checks the store's own files completely, where they are this host's.
     ///
     /// - Parameter logger: The store's logger.
     /// - Returns: A line for each fault; empty = none.
     /// - Throws: `StoreError`; ``ConfigurationError`` if the store cannot be opened.
-    package func check(logger: Logger) async throws -> [String] {
-        try await self.openFile(logger: logger).checkFile().map { "file: \($0)" }
-    }
+    func checkFiles(logger: Logger) async throws -> [String]
 
-    private var driverSettings: SQLiteStore.Configuration {
-        SQLiteStore.Configuration(
-            path: self.settings.path,
-            maximumBacklog: self.settings.backlog,
-            reserve: self.settings.reserve
-        )
-    }
+    /// What an operator must know of where the store is; blocks the thread.
+    ///
+    /// - Parameter logger: The store's logger.
+    /// - Returns: What was seen; nothing of a file.
+    func examine(logger: Logger) -> [StoreObservation]
+}
 
-    private func openFile(logger: Logger) async throws -> SQLiteStore {
-        do {
-            return try await SQLiteStore.open(self.driverSettings, logger: logger)
-        } catch let error as StoreError {
-            throw ConfigurationError("store.path: \(self.settings.path) cannot be opened: \(error.message)")
-        }
+/// A role that owns the store's tables, as which alone their steps are taken.
+package struct TableOwner: Sendable {
+    package let role: String
+    /// Holds its password alone; nil = the server asks for none.
+    package let passwordFile: String?
+
+    package init(role: String, passwordFile: String?) { (self.role, self.passwordFile) = (role, passwordFile) }
+}
+
+/// What people are told of a kind of store.
+package struct StoreAdvice: Sendable {
+    /// How to name another one.
+    package let setting: String
+    /// What to look for where it cannot be opened, as a question.
+    package let whenUnavailable: String
+    /// What to do where it is damaged.
+    package let whenCorrupt: String
+    /// Who makes its backups; nil = `pushline store backup` does.
+    package let backup: String?
+    /// Who checks its files; nil = `pushline store check` does.
+    package let files: String?
+}
+
+extension Composition {
+    /// Chooses the driver of the store that a configuration asks for: the only place that knows them.
+    ///
+    /// - Parameter configuration: Where the store is.
+    /// - Returns: The store, not opened.
+    package static func store(_ configuration: PushlineConfiguration) -> any ConfiguredStore {
+        configuration.store.url.map { ServerStore(url: $0, configuration.store) } ?? FileStore(configuration.store)
     }
 }

@@ -10,7 +10,7 @@ import Settings
 /// on a file beside the store, and the first one checks that the port is free.
 package final class PortClaim: Sendable {
     /// A path that the processes of this installation share and no other has: the files lie beside it.
-    private let base: String
+    let base: String
     /// The open file while the lock is held.
     private let lockFile = NIOLockedValueBox<Int32?>(nil)
 

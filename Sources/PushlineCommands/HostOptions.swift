@@ -42,8 +42,8 @@ struct HostOptions: ParsableArguments {
     }
 
     /// The store that the configuration names.
-    func configuredStore() async throws -> ConfiguredStore {
-        ConfiguredStore(try self.configuration())
+    func configuredStore() async throws -> any ConfiguredStore {
+        Composition.store(try self.configuration())
     }
 
     /// Reads the configuration, and says so where nobody named its file: the folder may be somebody else's.
@@ -62,11 +62,11 @@ struct HostOptions: ParsableArguments {
     }
 
     /// As ``configuredStore()``, but never one that is not there.
-    func existingStore() async throws -> ConfiguredStore {
+    func existingStore() async throws -> any ConfiguredStore {
         let store = try await self.configuredStore()
         guard store.exists else {
             throw CommandFailure.failed(
-                "there is no store at \(store.place): pushline apps apply FILE makes it, or name another with --config, \(store.setting)"
+                "there is no store at \(store.place): pushline apps apply FILE makes it, or name another with --config, \(store.advice.setting)"
             )
         }
         return store
@@ -92,10 +92,8 @@ extension ConfiguredStore {
         do {
             return try await work()
         } catch let error as StoreError {
-            let advice = "; pushline store check tells more, and pushline store restore puts a backup back"
-            throw CommandFailure.failed(
-                "the store \(self.place): \(error.message)\(error.code == .corrupt ? advice : "")"
-            )
+            let advice = error.code == .corrupt ? "; \(self.advice.whenCorrupt)" : ""
+            throw CommandFailure.failed("the store \(self.place): \(error.message)\(advice)")
         }
     }
 }

@@ -66,16 +66,50 @@ package struct PushlineConfiguration: SettingsSection {
             environment["PUSHLINE_STORE_PATH"] = store
         }
         try SettingsReader(file: Self.chosenFile(file), environment: environment).read(into: self)
+        if self.store.url != nil { try Self.checkPostgreSQL(environment) }
     }
+
+    /// Refuses a store at servers: tests alone open one, as long as its driver has not passed them all.
+    ///
+    /// - Parameter environment: Variables, of which one says that tests run.
+    /// - Throws: ``ConfigurationError``.
+    package static func checkPostgreSQL(
+        _ environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws {
+        guard environment[Self.unfinishedStore] == nil else { return }
+        throw ConfigurationError("store.url: PostgreSQL is not finished: use store.path")
+    }
+
+    /// The variable by which tests open a store that is not finished.
+    static let unfinishedStore = "PUSHLINE_TEST_POSTGRESQL_STORE"
 
     /// All keys, in the order of the file.
     package static var rows: [SettingRow] { SettingRow.all(of: Self()) }
 }
 
-/// Where the store is.
+/// Where the store is: in a file, or at the servers of a PostgreSQL.
 package struct StoreSettings: SettingsSection {
-    @Setting(.path, "the SQLite file that holds everything; local disk, shared by all processes of this host")
-    package var path = "pushline.sqlite"
+    @Setting(
+        .path,
+        "the SQLite file that holds everything; local disk, shared by all processes of this host; empty = none, where url is given"
+    )
+    package var path: String? = "pushline.sqlite"
+    /// Never holds a password: such an address is refused when it is used.
+    @Setting(
+        .text,
+        "in place of path: PostgreSQL, as libpq reads it: postgresql://user@host1,host2,host3/database?sslrootcert=FILE, without a password"
+    )
+    package var url: String? = nil
+    @Setting(
+        .path,
+        "with url: file that holds its user's password and nothing else; read for each connection"
+    )
+    package var passwordFile: String? = nil
+    @Setting(
+        .path,
+        "with url: folder of the locks by which processes of this host share a port (a file has them beside it); empty = the temporary one"
+    )
+    package var lockFolder: String? = nil
     @Setting(
         .integer(1...100_000_000),
         "jobs accepted and unfinished; above it requests are answered 503 with Retry-After"
@@ -83,11 +117,17 @@ package struct StoreSettings: SettingsSection {
     package var backlog = 1_000_000
     @Setting(
         .integer(0...1_099_511_627_776),
-        "bytes; with less free disk space, uploads to /api/contents are answered 507; nothing else is refused"
+        "bytes, of a file's disk; with less free space, uploads to /api/contents are answered 507; nothing else is refused"
     )
     package var reserve = 1_073_741_824
 
     package init() {}
+
+    package var fault: SettingFault? {
+        guard self.url == nil else { return nil }
+        if self.path == nil { return SettingFault("must be the name of a file", path: "path") }
+        return self.passwordFile == nil ? nil : SettingFault("goes with store.url", path: "password_file")
+    }
 }
 
 /// For how long what is finished is kept.

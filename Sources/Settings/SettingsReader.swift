@@ -27,7 +27,9 @@ package struct SettingsReader {
         do throws(SettingFault) {
             let file = try self.file.map(YAMLFile.read)
             if let file { try configuration.take(file) }
-            for row in SettingRow.all(of: configuration) { try self.override(row, in: file?[row.section]) }
+            let rows = SettingRow.all(of: configuration)
+            for row in rows { try self.override(row, in: file?[row.section]) }
+            try self.checkStore(rows, file)
             try configuration.check(file)
         } catch {
             throw ConfigurationError(error.description)
@@ -66,6 +68,26 @@ package struct SettingsReader {
             let folder = URL(filePath: file).absoluteURL.deletingLastPathComponent()
             try self.take(folder.appending(path: text).path(percentEncoded: false), row, named: row.name)
         }
+    }
+
+    /// Refuses two stores, wherever they are given: nobody would know which of them has what was accepted.
+    private func checkStore(_ rows: [SettingRow], _ file: SettingNode?) throws(SettingFault) {
+        let given = rows.filter { ["store.path", "store.url"].contains($0.name) }
+            .compactMap { self.source(of: $0, in: file?[$0.section]) }
+        guard given.count > 1 else { return }
+        let places = given.joined(separator: " and ")
+        throw SettingFault("\(places) are both given: the store is at one place, so take one away")
+    }
+
+    /// Where a key has a value that somebody gave it; nil = nowhere.
+    ///
+    /// An empty variable takes the file's value away.
+    private func source(of row: SettingRow, in section: SettingNode?) -> String? {
+        if let text = self.environment[row.environmentVariable] { return text.isEmpty ? nil : row.environmentVariable }
+        guard let node = section?[row.key], case .scalar(let scalar) = node.content, !scalar.text.isEmpty else {
+            return nil
+        }
+        return "\(row.name) (\(node.place))"
     }
 
     private func take(_ text: String, _ row: SettingRow, named name: String, at place: String = "") throws(SettingFault)

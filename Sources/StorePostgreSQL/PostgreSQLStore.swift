@@ -1,5 +1,6 @@
 package import Logging
 import Metrics
+import NIOConcurrencyHelpers
 package import PushModel
 import PushlineMetrics
 package import Store
@@ -13,10 +14,15 @@ package final class PostgreSQLStore: SQLEngine {
     package let clock: StoreClock
     package let cursors: ListCursors
     package let handles: HandleDigest
+    package let logger: Logger
     let limits: JobLimits
     let roundRobin = RoundRobin()
     /// What stands for names that registrations have.
     let numbers = KnownNumbers()
+    /// How far this process has looked for jobs whose time is over.
+    let expired = NIOLockedValueBox(OverduePlace())
+    /// The same of jobs whose batches are closed.
+    let completedThrough = NIOLockedValueBox<Int64>(0)
     /// For reads that need several in one snapshot.
     let snapshots: SnapshotReads
     private let reads: ConnectionPool
@@ -32,14 +38,14 @@ package final class PostgreSQLStore: SQLEngine {
     ///
     /// - Parameters:
     ///   - addresses: Where its servers are.
-    ///   - clock: The store's clock.
+    ///   - clock: The store's clock; nil = that of the servers, which all hosts have in common.
     ///   - limits: How much is accepted.
     ///   - deadlines: How long is waited for a server.
     ///   - logger: Says what an operator must know of the servers.
     /// - Throws: ``StoreError``: no server can be had, or none that acknowledges a write, or its tables are not for this program.
     package init(
         _ addresses: ServerAddresses,
-        clock: StoreClock,
+        clock: StoreClock? = nil,
         limits: JobLimits = JobLimits(),
         deadlines: Deadlines = Deadlines(),
         logger: Logger = Logger(label: "pushline.store")
@@ -47,17 +53,18 @@ package final class PostgreSQLStore: SQLEngine {
         let servers = Servers(addresses, deadlines, logger: logger)
         let end = ContinuousClock.now + deadlines.read
         let keys: SchemaKeys
-        do { keys = try Schema.keys(servers.connect(until: end).wire, until: end) } catch let error as WireFault {
-            throw error.ofRead
-        }
-        self.clock = clock
-        self.limits = limits
+        do {
+            let wire = try servers.connect(until: end).wire
+            keys = try Schema.keys(wire, until: end)
+            self.clock = try clock ?? ServerClock.make(SystemClock(), wire, until: end)
+        } catch let error as WireFault { throw error.ofRead }
+        (self.limits, self.logger) = (limits, logger)
         self.cursors = try ListCursors(key: keys.cursors)
         self.handles = try HandleDigest(key: keys.handles, isWide: true)
-        self.snapshots = SnapshotReads(servers, clock, size: 2)
-        self.reads = ConnectionPool(servers, clock, size: 3)
-        self.writes = ConnectionPool(servers, clock, size: 2)
-        self.heartbeat = Heartbeat(PooledConnection(servers, clock), servers)
+        self.snapshots = SnapshotReads(servers, self.clock, size: 2)
+        self.reads = ConnectionPool(servers, self.clock, size: 3)
+        self.writes = ConnectionPool(servers, self.clock, size: 2)
+        self.heartbeat = Heartbeat(PooledConnection(servers, self.clock), servers)
         try self.heartbeat.begin()
     }
 

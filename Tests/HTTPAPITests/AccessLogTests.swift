@@ -8,6 +8,7 @@ import Settings
 import Testing
 
 @testable import HTTPAPI
+@testable import WebServing
 
 /// A request is a line of the log, and all lines of it have its id.
 @Suite(.timeLimit(.minutes(5))) struct AccessLogTests {
@@ -17,7 +18,7 @@ import Testing
         var options = Harness.Options()
         options.setup = .live
         options.hub = .onlyRegisters
-        options.configuration.accessLog = isOn
+        options.configuration.serving.accessLog = isOn
         options.logger = self.log.logger(level)
         return options
     }

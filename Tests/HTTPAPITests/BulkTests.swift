@@ -11,6 +11,7 @@ import Store
 import Testing
 
 @testable import HTTPAPI
+@testable import WebServing
 
 @Suite struct BulkTests {
     private static let path = "/api/registrations/import"
@@ -365,9 +366,9 @@ import Testing
     }
 
     private func importer(_ store: any RegistrationStore, idle: Duration = .seconds(60)) -> RegistrationImporter {
-        var configuration = APIConfiguration()
-        configuration.settings.requestTime = idle
-        return RegistrationImporter(store: store, configuration: configuration, app: .default, spec: AppSpec())
+        var limits = ServingLimits()
+        limits.settings.requestTime = idle
+        return RegistrationImporter(store: store, limits: limits, app: .default, spec: AppSpec())
     }
 
     /// Feeds lines as fast as they are taken, and then ends as told.
@@ -419,37 +420,5 @@ import Testing
         #expect((failure?.cause as? Problem)?.status == .requestTimeout)
         #expect(failure?.done["lines"]?.number == 0)
         #expect(store.taken.withLockedValue { $0.isEmpty })
-    }
-
-    @Test func timeSpentInTheStoreDoesNotCountAsAStalledUpload() async throws {
-        let timeout = ProgressTimeout(idle: .milliseconds(50), total: .seconds(60), rate: 1000)
-        try await timeout.run {
-            try await timeout.waiting({ 0 }) {}
-            try await Task.sleep(for: .milliseconds(400))
-        }
-        await #expect(throws: ProgressTimeout.Stalled.self) {
-            try await timeout.run { try await timeout.waiting({ 0 }) { try await Task.sleep(for: .seconds(60)) } }
-        }
-        let short = ProgressTimeout(idle: .seconds(60), total: .milliseconds(50), rate: 1000)
-        await #expect(throws: ProgressTimeout.Stalled.self) {
-            try await short.run { try await Task.sleep(for: .seconds(60)) }
-        }
-    }
-
-    /// A byte now and then is progress by events, and none by bytes.
-    @Test func aDrippingUploadIsEndedAndASteadyOneIsNot() async throws {
-        let timeout = ProgressTimeout(idle: .milliseconds(500), total: .seconds(60), rate: 1000)
-        await #expect(throws: ProgressTimeout.Stalled.self) {
-            try await timeout.run {
-                while true { try await timeout.waiting({ 1 }) { try await Task.sleep(for: .milliseconds(20)) } }
-            }
-        }
-        // As long as that, with what makes up for it; whatever else the machine has to do.
-        let steady = ProgressTimeout(idle: .seconds(5), total: .seconds(60), rate: 1000)
-        try await steady.run {
-            for _ in 0..<50 {
-                try await steady.waiting({ 100_000 }) { try await Task.sleep(for: .milliseconds(20)) }
-            }
-        }
     }
 }

@@ -5,6 +5,7 @@ import Store
 import Testing
 
 @testable import HTTPAPI
+@testable import WebServing
 
 @Suite struct ClassicNotificationTests {
     private static func job(_ answer: Harness.Answer, _ api: Harness) async throws -> SendRequest {

@@ -5,6 +5,7 @@ import Store
 import Testing
 
 @testable import HTTPAPI
+@testable import WebServing
 
 @Suite struct DeadLetterTests {
     static let token = String(repeating: "ab", count: 32)

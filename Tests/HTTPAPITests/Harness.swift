@@ -14,6 +14,7 @@ import StoreSQLite
 import Testing
 
 @testable import HTTPAPI
+@testable import WebServing
 
 /// The API over a store in a folder of its own and a broker in memory, with a small worker that stands for the hub.
 struct Harness: Sendable {
@@ -94,7 +95,7 @@ struct Harness: Sendable {
                 store: store,
                 broker: broker,
                 passwords: passwords,
-                table: api.responder.table,
+                table: api.responder.front.table,
                 client: client
             )
             try await body(harness)
@@ -252,11 +253,4 @@ extension JSONValue {
     var number: Double? { if case .number(let text) = self { Double(text) } else { nil } }
 
     var elements: [JSONValue] { if case .array(let values) = self { values } else { [] } }
-}
-
-extension Caller {
-    static func user(_ name: String, app: AppID = .default) -> Caller {
-        guard let user = try? UserName(name, .folded) else { preconditionFailure("\(name) is no name of a user") }
-        return Caller(app: app, identity: .account(user), role: .user)
-    }
 }

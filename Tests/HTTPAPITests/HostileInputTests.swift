@@ -1,3 +1,4 @@
+import Callers
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -6,6 +7,7 @@ import Settings
 import Testing
 
 @testable import HTTPAPI
+@testable import WebServing
 
 @Suite struct HostileInputTests {
     private static let bodies: [[UInt8]] = [
@@ -88,29 +90,6 @@ import Testing
         }
     }
 
-    @Test func anInterruptedBodyIsA4xx() async throws {
-        struct Broken: Error {}
-        let pieces = AsyncThrowingStream<ByteBuffer, any Error> { stream in
-            stream.yield(ByteBuffer(string: "{"))
-            stream.finish(throwing: Broken())
-        }
-        let head = HTTPRequest(method: .post, scheme: nil, authority: nil, path: "/api/sends")
-        let request = Request(head: head, body: RequestBody(asyncSequence: pieces))
-        var configuration = APIConfiguration()
-        // Whatever else the machine has to do.
-        configuration.settings.requestTime = .seconds(600)
-        let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
-        let problem = await #expect(throws: Problem.self) {
-            try await reader.read(
-                request,
-                kind: .limited,
-                caller: .user("alice"),
-                connection: BodyConnection(end: {})
-            )
-        }
-        #expect(problem?.status == .badRequest)
-    }
-
     @Test func unknownParametersAreNamed() async throws {
         try await Harness.run { api async throws in
             for (method, path, words) in [
@@ -142,18 +121,5 @@ import Testing
                 #expect(answer.status == 415 && answer.wrongMembers == ["Content-Type"], "\(type)")
             }
         }
-    }
-
-    @Test(
-        arguments: [
-            (["respond-async"], true, nil), (["Respond-Async, WAIT=7"], true, 7), (["wait=3", "wait=9"], false, 3),
-            (["wait = 4; x=y"], false, 4), (["return=minimal"], false, nil), ([], false, nil),
-            (["wait=\"5\""], false, 5),
-        ] as [([String], Bool, Int?)]
-    )
-    func preferencesAreRead(values: [String], respondAsync: Bool, wait: Int?) {
-        let preference = Preference(values)
-        #expect(preference.respondAsync == respondAsync)
-        #expect(preference.wait == wait)
     }
 }

@@ -1,5 +1,6 @@
 import Broker
 import HTTPTypes
+import Intake
 import NIOConcurrencyHelpers
 import PushModel
 import Store

@@ -33,25 +33,6 @@ import Testing
         }
     }
 
-    @Test func aBodyThatNeverArrivesIs408() async throws {
-        var configuration = APIConfiguration()
-        configuration.settings.requestTime = .milliseconds(50)
-        let (body, source) = AsyncStream<ByteBuffer>.makeStream()
-        source.yield(ByteBuffer(string: "{"))
-        let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")
-        let request = Request(head: head, body: RequestBody(asyncSequence: body))
-        let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
-        let problem = await #expect(throws: Problem.self) {
-            try await reader.read(
-                request,
-                kind: .limited,
-                caller: .user("alice"),
-                connection: BodyConnection(end: { source.finish() })
-            )
-        }
-        #expect(problem?.status == .requestTimeout)
-    }
-
     @Test func tooManyRequestsASecondAre429() async throws {
         var options = Harness.Options()
         options.configuration.settings.requestsPerSecond = 3
@@ -67,21 +48,6 @@ import Testing
             // Another account has a bucket of its own.
             #expect(try await api.call(.get, "/api/jobs", as: .user("bob")).status == 200)
         }
-    }
-
-    @Test func theRateLimitRefillsWithTime() throws {
-        let limiter = RateLimiter()
-        let caller = Caller(app: .default, identity: .key("k"), role: .sender)
-        let start = ContinuousClock.now
-        for _ in 0..<2 { #expect(limiter.take(caller, rate: 2, now: start) == nil) }
-        #expect(limiter.take(caller, rate: 2, now: start) == 1)
-        // Another role is not another caller.
-        let other = Caller(app: .default, identity: .key("k"), role: .user)
-        #expect(limiter.take(other, rate: 2, now: start) == 1)
-        #expect(limiter.take(caller, rate: 2, now: start + .milliseconds(600)) == nil)
-        #expect(limiter.take(caller, rate: 2, now: start + .milliseconds(700)) == 1)
-        for _ in 0..<2 { #expect(limiter.take(caller, rate: 2, now: start + .seconds(100)) == nil) }
-        #expect(limiter.take(caller, rate: 2, now: start + .seconds(100)) != nil)
     }
 
     @Test func tooManyConcurrentRequestsAre503AndHealthStillAnswers() async throws {

@@ -1,4 +1,5 @@
 import Authentication
+import Callers
 import Foundation
 import HTTPTypes
 import PushModel
@@ -6,6 +7,7 @@ import Store
 import Testing
 
 @testable import HTTPAPI
+@testable import WebServing
 
 /// Names whose letter case is another (decision 27): phones capitalise what is typed.
 @Suite struct NameCaseTests {

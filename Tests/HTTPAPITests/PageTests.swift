@@ -6,6 +6,7 @@ import Settings
 import Testing
 
 @testable import HTTPAPI
+@testable import WebServing
 
 /// How the app's page is served.
 @Suite struct PageTests {

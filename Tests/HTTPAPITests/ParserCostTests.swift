@@ -1,9 +1,11 @@
+import Callers
 import NIOCore
 import PushModel
 import Testing
 import WorkCost
 
 @testable import HTTPAPI
+@testable import WebServing
 
 /// What reading requests costs at those that are dearest to read; the parsers beneath are in `CostTests`.
 @Suite("Requests cost what they weigh", .serialized, .timeLimit(.minutes(10))) struct ParserCostTests {

@@ -1,4 +1,5 @@
 import Authentication
+import Callers
 import HTTPTypes
 import PushModel
 import Store

@@ -1,5 +1,6 @@
 import Broker
 import HTTPTypes
+import Intake
 import PushModel
 import Store
 import Testing
@@ -363,7 +364,7 @@ import Testing
 
     @Test func sendsAreAcceptedAtOnceThoughTheBrokerIsDown() async throws {
         var options = Harness.Options()
-        options.configuration.publishTime = .seconds(60)
+        options.configuration.intake.publishTime = .seconds(60)
         try await Harness.run(options) { api async throws in
             // It takes connections and never confirms: whoever waited for it would wait for a minute.
             api.broker.setSilent(true)

@@ -156,37 +156,6 @@ import Testing
         }
     }
 
-    @Test func largeSendsOfOneCallerDoNotBlockOthers() async throws {
-        var configuration = APIConfiguration()
-        configuration.settings.bodySize = 100
-        configuration.settings.sendSize = 4 << 20
-        // Whatever else the machine has to do.
-        configuration.settings.requestTime = .seconds(600)
-        let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
-        func read(_ size: Int, as user: String) async throws -> BodyReader.Body {
-            let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")
-            let body = RequestBody(buffer: ByteBuffer(repeating: 0x20, count: size))
-            return try await reader.read(
-                Request(head: head, body: body),
-                kind: .send,
-                caller: .user(user),
-                connection: BodyConnection(end: {})
-            )
-        }
-        // It is not said how long they are: each takes twice what it may be, of 96 MiB.
-        var held: [BodyReader.Body] = []
-        for _ in 0..<10 { held.append(try await read(101, as: "alice")) }
-        let problem = await #expect(throws: Problem.self) { try await read(101, as: "alice") }
-        #expect(problem?.status == .serviceUnavailable && problem?.headers[.retryAfter] == "1")
-        #expect(try await read(100, as: "alice").bytes.count == 100)
-        held.append(try await read(101, as: "bob"))
-        await #expect(throws: Problem.self) { try await read(101, as: "bob") }
-        held.append(try await read(101, as: "eve"))
-        await #expect(throws: Problem.self) { try await read(101, as: "dan") }
-        held.removeFirst(3)
-        #expect(try await read(101, as: "alice").bytes.count == 101)
-    }
-
     // MARK: When
 
     @Test func aLineMayStartLater() async throws {

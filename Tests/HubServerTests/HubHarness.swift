@@ -1,14 +1,13 @@
 import Broker
 import Foundation
-import HTTPAPI
 import HTTPTypes
 import Hub
 import HubEmbedded
-import HubServer
 import HubWire
 import Hummingbird
 import HummingbirdCore
 import HummingbirdTesting
+import Intake
 import Logging
 import NIOCore
 import PushModel
@@ -17,6 +16,9 @@ import Settings
 import Store
 import StoreSQLite
 import Testing
+import WebServing
+
+@testable import HubServer
 
 /// The wire of a hub over a store in a folder of its own and a broker in memory, with a worker for registrations.
 struct HubHarness: Sendable {
@@ -24,8 +26,8 @@ struct HubHarness: Sendable {
     let client: any TestClientProtocol
     /// The hub that is served.
     let hub: EmbeddedHub
-    /// Where its limits and jobs are.
-    let host: WireHost
+    /// The searches of audiences under way.
+    let searches: FairPermits
 
     /// The store's file.
     let path: String
@@ -68,27 +70,36 @@ struct HubHarness: Sendable {
         }
         var quiet = Logger(label: "test")
         quiet.logLevel = .critical
-        var configuration = APIConfiguration()
-        configuration.accessLog = logger != nil
+        var configuration = HubConfiguration(ServingLimits(), intake: IntakeLimits())
+        configuration.serving.accessLog = logger != nil
         let logger = logger ?? quiet
         configuration.directoryLifetime = .zero
         configuration.commitWait = commitWait
-        configuration.settings.classicWait = answers ? .seconds(30) : .milliseconds(100)
-        let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
-        let hub = EmbeddedHub(store: store, intake: host)
+        configuration.serving.settings.classicWait = answers ? .seconds(30) : .milliseconds(100)
+        let intake = JobIntake(store: store, broker: broker, limits: configuration.intake, logger: logger)
+        let registrations = EmbeddedRegistrations(store: store)
+        let hub = EmbeddedHub(store: store, intake: intake, registrations: registrations)
+        let server = HubWireServer(
+            configuration: configuration,
+            intake: intake,
+            hub: served(hub),
+            store: store,
+            logger: logger
+        )
         let application = Application(
-            responder: HubResponder(host: host, hub: served(hub), store: store),
+            responder: server.responder,
             server: HTTPServerBuilder { responder in
                 let handlers = HTTP1Channel.Configuration(additionalChannelHandlers: [EarlyResponseHandler()])
                 return RetainedConnections(HTTP1Channel(responder: responder, configuration: handlers))
             },
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
-            services: host.services
+            services: server.services
                 + (answers ? [RegisterHub(store: store, broker: broker, spec: spec)] : []),
             logger: logger
         )
         try await application.test(.live) { client in
-            try await body(HubHarness(store: store, client: client, hub: hub, host: host, path: path))
+            let searches = server.responder.front.sends.tests.searches
+            try await body(HubHarness(store: store, client: client, hub: hub, searches: searches, path: path))
         }
     }
 

@@ -1,10 +1,11 @@
 import HTTPTypes
 import Hub
-import HubEmbedded
 import HubWire
 import PushModel
 import Store
 import Testing
+
+@testable import HubServer
 
 /// What a client registered, it reads in its own words: official clients cast what they read to the class that they wrote.
 @Suite("A hub gives back what it was given")

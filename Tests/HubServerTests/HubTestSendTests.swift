@@ -1,9 +1,9 @@
-import HTTPAPI
 import HTTPTypes
 import HubWire
 import PushModel
 import Store
 import Testing
+import WebServing
 
 /// Test sends (`?test`), without workers; ``HubTestSendEndToEndTests`` tests the outcomes of devices.
 @Suite("Test sends through a hub")
@@ -232,15 +232,16 @@ struct HubTestSendTests {
             func test(_ rule: String) async throws -> HubHarness.Answer {
                 try await hub.call(.post, Self.path, as: rule, body: Self.payload, headers: Self.headers())
             }
-            try await hub.host.search(for: WireHost.Caller(app: .default, name: "hub:Full")) {
-                let refused = try await test("Full")
-                #expect(refused.status == 503 && refused.header("Retry-After") == "1", "\(refused.text)")
-                #expect(try await test("Send").status == 201)
-                try await hub.host.search(for: WireHost.Caller(app: .default, name: "hub:other")) {
-                    let refused = try await test("Send")
-                    #expect(refused.status == 503)
-                }
+            func caller(_ rule: String) -> Caller {
+                Caller(app: .default, identity: .key("hub:\(rule)"), role: .operator)
             }
+            #expect(hub.searches.take(for: caller("Full")))
+            let refused = try await test("Full")
+            #expect(refused.status == 503 && refused.header("Retry-After") == "1", "\(refused.text)")
+            #expect(try await test("Send").status == 201)
+            #expect(hub.searches.take(for: caller("other")))
+            #expect(try await test("Send").status == 503)
+            for rule in ["Full", "other"] { hub.searches.release(of: caller(rule)) }
             #expect(try await test("Full").status == 201)
         }
     }

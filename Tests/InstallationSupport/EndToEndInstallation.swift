@@ -152,7 +152,7 @@ package actor EndToEndInstallation {
         var logger = Logger(label: "test.store")
         logger.logLevel = .error
         let configuration = try PushlineConfiguration(file: nil, environment: environment)
-        return try await ConfiguredStore(configuration).open(logger: logger)
+        return try await Composition.store(configuration).open(logger: logger)
     }
 
     /// Declares the app anew; the programs see it within two seconds, the limits of its rate at once.

@@ -152,7 +152,7 @@ import Testing
     private func store(_ host: HostCommandsTests.Host) async throws -> any ResultStore {
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
-        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        let store = try await Composition.store(configuration).open(logger: HostOptions.logger)
         for (number, request) in [
             RegisterRequest.issue(candidate: .random(), handles: [Handle(stored: "ab")]),
             .upsert(.random(), .init(pns: .apns, handle: Handle(stored: "ab"), tags: [])),

@@ -79,7 +79,7 @@ import Testing
     @Test func aFolderKeepsTheLatestBackups() async throws {
         let host = try Host()
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
-        let configured = ConfiguredStore(try PushlineConfiguration(file: host.path("pushline.yaml")))
+        let configured = Composition.store(try PushlineConfiguration(file: host.path("pushline.yaml")))
         #expect(try await configured.open(logger: HostOptions.logger).state().backup == nil)
         let (oldest, old) = ("pushline-20200101T000000Z.sqlite", "pushline-20200102T000000Z.sqlite")
         try FileManager.default.createDirectory(atPath: host.path("backups"), withIntermediateDirectories: false)
@@ -142,7 +142,7 @@ import Testing
         let host = try Host()
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
-        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        let store = try await Composition.store(configuration).open(logger: HostOptions.logger)
         try await store.deadLetter(
             IncomingDeadLetter(queue: "q", type: "t", messageID: "m", app: nil, reason: "lost", body: [1, 2])
         )
@@ -161,7 +161,7 @@ import Testing
         let host = try Host()
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
-        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        let store = try await Composition.store(configuration).open(logger: HostOptions.logger)
         try await store.apply(.pause(.begin(.send, app: try AppID("shop"), by: "key:k")))
         #expect(
             try await host.run("queues", "pause", "send", "--all-apps")
@@ -259,7 +259,7 @@ import Testing
         }
         #expect(again?.message == "shop has a key named \"backend\"; choose another name")
         let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
-        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        let store = try await Composition.store(configuration).open(logger: HostOptions.logger)
         _ = try await store.apply(.key(.revoke(named: "backend", app: try AppID("shop"))))
         let revoked = await #expect(throws: CommandFailure.self) {
             try await host.run("keys", "create", "backend", "--role", "sender", "--app", "shop")
@@ -329,7 +329,7 @@ import Testing
                 == ["default: changed", "  users: exact -> folded"]
         )
         let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
-        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        let store = try await Composition.store(configuration).open(logger: HostOptions.logger)
         _ = try await store.importRegistrations(
             [ImportedRegistration(pns: .fcm, handle: Handle(stored: "h"))],
             app: .default,
@@ -361,7 +361,7 @@ import Testing
         // An app whose keys are all revoked, and that has no accounts.
         _ = try await host.run("keys", "create", "k", "--role", "sender", "--app", "old")
         let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
-        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        let store = try await Composition.store(configuration).open(logger: HostOptions.logger)
         _ = try await store.apply(.key(.revoke(named: "k", app: try AppID("old"))))
         let found = try await self.doctor(host)
         try #require(found.count == 7)

@@ -18,7 +18,7 @@ import Testing
 
     private func open() async throws -> any ResultStore {
         let configuration = try PushlineConfiguration(file: self.host.path("pushline.yaml"), environment: [:])
-        return try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        return try await Composition.store(configuration).open(logger: HostOptions.logger)
     }
 
     /// Accepts a send to so many devices, now or in an hour.

@@ -4,6 +4,7 @@ import RawHTTP
 import Testing
 
 @testable import Runtime
+@testable import WebServing
 
 /// Connections on which nothing is asked or read end; those that are used do not.
 @Suite(.timeLimit(.minutes(2))) struct ConnectionDeadlinesTests {

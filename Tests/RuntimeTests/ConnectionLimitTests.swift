@@ -1,5 +1,4 @@
 import Foundation
-import HTTPAPI
 import Installation
 import NIOConcurrencyHelpers
 import NIOCore
@@ -8,6 +7,7 @@ import RawHTTP
 import Testing
 
 @testable import Runtime
+@testable import WebServing
 
 /// Who gets in where there are as many connections as may be.
 @Suite(.timeLimit(.minutes(2))) struct ConnectionLimitTests {

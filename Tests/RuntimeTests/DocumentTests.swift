@@ -108,6 +108,16 @@ import Testing
         }
     }
 
+    @Test func theTableOfTargetsHasEachModule() throws {
+        let text = try Self.text("docs/architecture.md")
+        let modules = try FileManager.default.contentsOfDirectory(atPath: Self.root.appending(path: "Sources").path)
+        #expect(modules.count > 30)
+        // The programs have one row.
+        for module in modules where !module.hasPrefix("pushline") && !module.hasPrefix(".") {
+            #expect(text.contains("`\(module)`"), "\(module)")
+        }
+    }
+
     @Test func theTableOfPlacesNamesWhatThereIs() throws {
         let sources = try Self.sources
         let folders = Set(sources.keys.map { String($0.prefix(upTo: $0.lastIndex(of: "/") ?? $0.startIndex)) })

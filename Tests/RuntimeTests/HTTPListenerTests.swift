@@ -1,5 +1,4 @@
 import Foundation
-import HTTPAPI
 import Hummingbird
 import HummingbirdCore
 import Installation
@@ -12,6 +11,7 @@ import Settings
 import Testing
 
 @testable import Runtime
+@testable import WebServing
 
 /// A port that processes share, and what becomes of connections when one of them goes.
 @Suite(.timeLimit(.minutes(2))) struct HTTPListenerTests {

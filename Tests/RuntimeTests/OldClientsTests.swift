@@ -4,6 +4,7 @@ import RawHTTP
 import Testing
 
 @testable import Runtime
+@testable import WebServing
 
 /// Health checkers, and proxies as they are without a setting: they speak HTTP/1.0, and read until the connection ends.
 @Suite(.timeLimit(.minutes(2))) struct OldClientsTests {

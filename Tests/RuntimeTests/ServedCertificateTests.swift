@@ -11,6 +11,7 @@ import NIOSSL
 import NIOTLS
 import ServiceLifecycle
 import Testing
+import WebServing
 
 @testable import PushlineSimulator
 @testable import Runtime

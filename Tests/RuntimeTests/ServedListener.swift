@@ -1,5 +1,4 @@
 import Foundation
-import HTTPAPI
 import Hummingbird
 import HummingbirdCore
 import HummingbirdHTTP2
@@ -13,6 +12,7 @@ import Testing
 
 @testable import PushlineSimulator
 @testable import Runtime
+@testable import WebServing
 
 /// A listener as the API has it, with routes for the tests of connections.
 enum ServedListener {

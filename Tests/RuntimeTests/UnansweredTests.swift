@@ -3,6 +3,7 @@ import RawHTTP
 import Testing
 
 @testable import Runtime
+@testable import WebServing
 
 /// Every request that the server has taken is answered, and every one that it has not is known not to be.
 @Suite(.timeLimit(.minutes(2))) struct UnansweredTests {

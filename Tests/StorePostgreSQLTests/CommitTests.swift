@@ -172,12 +172,12 @@ import Testing
         func send(_ statements: PostgreSQLStatement...) throws(WireFault) -> [SQLAnswer] {
             try wire.exchange(statements, until: .now + .seconds(30))
         }
-        var missing = try row.begin(try send(row.beginning(at: 1))[0])
-        #expect(missing == 0)
+        var begun = try row.begin(try send(row.beginning(at: 1))[0])
+        #expect(begun.missing == 0)
         _ = try send(row.end(of: 1, at: 2))
         let late = row.end(of: 2, at: 3)
-        missing = try row.begin(try send(row.beginning(at: 4))[0])
-        #expect(missing == 0 && row.serial == 1)
+        begun = try row.begin(try send(row.beginning(at: 4))[0])
+        #expect(begun.missing == 0 && begun.latest == 2 && row.serial == 1)
         let fault = #expect(throws: WireFault.self) { try send(late) }
         if case .refused(let refusal)? = fault {
             #expect(refusal.isGuard(at: 0))
@@ -188,7 +188,7 @@ import Testing
         _ = try send(row.end(of: 2, at: 5), row.end(of: 3, at: 5))
         row.committed(3)
         _ = try send(PostgreSQLStatement("UPDATE writer SET serial = 1"))
-        missing = try row.begin(try send(row.beginning(at: 6))[0])
-        #expect(missing == 2 && row.serial == 1)
+        begun = try row.begin(try send(row.beginning(at: 6))[0])
+        #expect(begun.missing == 2 && row.serial == 1)
     }
 }

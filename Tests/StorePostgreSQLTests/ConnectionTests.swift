@@ -118,6 +118,27 @@ import Testing
         #expect(try answers.allSatisfy { try $0.rows[0]["text"] as String == text })
     }
 
+    /// A part of a record that libpq has no room for comes from the socket no more.
+    @Test func recordsMayBeLongerThanWhatIsTakenAtATime() throws {
+        let (port, certificate) = (try #require(Int(try TestServer.ports()[0])), try TestServer.file("server.crt"))
+        let relay = try RecordRelay(before: port, certificate: certificate, key: try TestServer.file("server.key"))
+        let addresses = try ServerAddresses(
+            "postgresql://plain@127.0.0.1:\(relay.port)/postgres?sslmode=verify-full&sslrootcert=\(certificate)"
+        )
+        let wire = try Servers(addresses, TestServer.deadlines).connect().wire
+        #expect(wire.isEncrypted)
+        for count in 1...40 {
+            let text = String(repeating: "x", count: 5000)
+            let statements = (0..<count).map { _ in PostgreSQLStatement("SELECT $1::text AS text", [.text(text)]) }
+            let answers = try wire.exchange(statements, until: .now + .seconds(10))
+            #expect(try answers.allSatisfy { try $0.rows[0]["text"] as String == text })
+        }
+        for size in [20_000, 120_000, 1_000_000] {
+            let row = try self.rows(wire, "SELECT repeat('x', CAST($1 AS integer)) AS text", .text("\(size)"))[0]
+            #expect((try row["text"] as String).utf8.count == size)
+        }
+    }
+
     @Test func nothingOfWhatIsRefusedIsWritten() throws {
         let wire = try TestServer.owner()
         let table = "t\(UUID().uuidString.replacing("-", with: ""))"

@@ -17,9 +17,11 @@ final class CuttingProxy: Sendable {
     private struct State {
         var isOpen = true
         var isDeaf = false
+        var cutsAnswers = false
         var hasEnded = false
         var cuts = 0
         var fate: @Sendable () -> Fate = { .whole }
+        var answer: @Sendable ([UInt8]) -> [UInt8] = { $0 }
     }
 
     let port: Int
@@ -44,11 +46,17 @@ final class CuttingProxy: Sendable {
     /// What becomes of each connection from now on.
     func cut(_ fate: @escaping @Sendable () -> Fate) { self.state.withLockedValue { $0.fate = fate } }
 
+    /// What becomes of each part of the server's answers from now on.
+    func alter(_ answer: @escaping @Sendable ([UInt8]) -> [UInt8]) { self.state.withLockedValue { $0.answer = answer } }
+
     /// Whether new connections are taken.
     func open(_ isOpen: Bool) { self.state.withLockedValue { $0.isOpen = isOpen } }
 
     /// From now on the server's answers are kept back.
     func deafen(_ isDeaf: Bool) { self.state.withLockedValue { $0.isDeaf = isDeaf } }
+
+    /// From now on a connection ends at the server's next answer.
+    func cutAnswers(_ cuts: Bool) { self.state.withLockedValue { $0.cutsAnswers = cuts } }
 
     private var hasEnded: Bool { self.state.withLockedValue { $0.hasEnded } }
 
@@ -64,16 +72,24 @@ final class CuttingProxy: Sendable {
     private func pass(_ client: Socket, _ server: Socket, _ fate: Fate) {
         var left = fate
         while !self.hasEnded {
-            let isDeaf = self.state.withLockedValue { $0.isDeaf }
+            let (isDeaf, cutsAnswers) = self.state.withLockedValue { ($0.isDeaf, $0.cutsAnswers) }
+            if cutsAnswers { left.answered = 0 }
             let ready = Socket.wait(for: client, isDeaf ? nil : server, milliseconds: 100)
             if ready.first, !self.forward(from: client, to: server, &left.sent) { return }
-            if ready.second, !self.forward(from: server, to: client, &left.answered) { return }
+            let answer = self.state.withLockedValue { $0.answer }
+            if ready.second, !self.forward(from: server, to: client, &left.answered, as: answer) { return }
         }
     }
 
     /// - Returns: false where the connection is over.
-    private func forward(from source: Socket, to target: Socket, _ left: inout Int?) -> Bool {
-        guard let bytes = source.read() else { return false }
+    private func forward(
+        from source: Socket,
+        to target: Socket,
+        _ left: inout Int?,
+        as answer: (([UInt8]) -> [UInt8])? = nil
+    ) -> Bool {
+        guard let read = source.read() else { return false }
+        let bytes = answer?(read) ?? read
         guard let limit = left, bytes.count >= limit else {
             left = left.map { $0 - bytes.count }
             return target.write(bytes)

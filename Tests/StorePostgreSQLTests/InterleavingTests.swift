@@ -89,4 +89,49 @@ import Testing
         let kept = try await [one, other].filter { if case .kept = $0 { true } else { false } }
         #expect(kept.count == 1)
     }
+
+    /// The account's name is compared as the declaration says that comes in between, or is renamed by it.
+    @Test(arguments: [AppSpec.Users.folded, .exact]) func anAccountBesideADeclarationHasItsNameByThat(
+        users: AppSpec.Users
+    ) async throws {
+        func spec(_ users: AppSpec.Users) -> AppSpec {
+            var spec = AppSpec()
+            spec.users = users
+            return spec
+        }
+        let before: AppSpec.Users = users == .folded ? .exact : .folded
+        try await self.stores.first.apply(.app(.default, spec(before)))
+        let account = Account(
+            app: .default,
+            name: try UserName("Bob", before),
+            role: .user,
+            isDisabled: false,
+            created: self.stores.fixture.time.wall
+        )
+        let release = try self.hold("app")
+        async let declared = self.stores.first.apply(.app(.default, spec(users)))
+        async let added = self.stores.second.apply(.account(.add(account, passwordHash: "x")))
+        try await release()
+        #expect(try await declared)
+        #expect(try await added)
+        #expect(try await self.stores.first.account(UserName("Bob", users), app: .default) != nil)
+        #expect(try await self.stores.first.accounts(AccountQuery(app: .default)).items.count == 1)
+    }
+
+    /// Both have found the same jobs.
+    @Test func twoThatCleanRemoveEachRowOnce() async throws {
+        try await self.stores.fixture.insert(1, message: nil)
+        try await self.stores.fixture.run(
+            "UPDATE job SET state = \(raw: "\(Job.State.completed.number)"), accepted = 1, expires = 2, ends = 2, finished = 1",
+            "INSERT INTO outcome VALUES (1, 1, 0, 0, 0, 1, 0, 0, 0)"
+        )
+        let release = try self.hold("job")
+        let chore = Chore.remove(.jobs, olderThan: .seconds(60))
+        async let one = self.stores.first.perform(chore, limit: 10)
+        async let other = self.stores.second.perform(chore, limit: 10)
+        try await release()
+        #expect(try await one.rows + other.rows == 2)
+        #expect(try await self.stores.fixture.number("SELECT count(*) FROM outcome") == 0)
+        #expect(try await self.stores.fixture.number("SELECT count(*) FROM job") == 0)
+    }
 }

@@ -152,4 +152,28 @@ import Testing
         #expect(try await self.number("SELECT count(*) FROM message") == 0)
         #expect(try await self.number("SELECT CAST(sum(unfinished) AS bigint) FROM backlog") == 0)
     }
+
+    /// The call was not there when the change that stops its job was decided: its batch is not closed as never sent.
+    @Test func aCallThatBeginsBesideACancelIsNotCountedAsCancelled() async throws {
+        let keep = self.stores.fixture
+        try await keep.insertCampaigns(1...1, pages: 1)
+        let place = Recipient(place: 1, pns: .apns, handle: Handle(stored: "a"), reference: nil).number
+        try await keep.run(
+            "UPDATE batch SET from_id = \(place - 1), to_id = \(place), size = 1",
+            "UPDATE message SET state = 0"
+        )
+        let call = HubCallKey(job: StoreAdministration.job(1), pns: .apns, number: place)
+        let lock = "SELECT 1 AS held FROM job FOR UPDATE"
+        let gate = try Gate(lock, schema: keep.schema, name: self.stores.name)
+        async let begun = self.stores.first.beginHubCalls([call], lasting: .seconds(30), isWithdrawn: false)
+        try await gate.wait(for: 1)
+        async let cancelled = self.stores.second.cancel(call.job, app: .default)
+        try await gate.wait(for: 2)
+        try gate.open()
+        #expect(try await begun == [.begun])
+        #expect(try await cancelled?.state == .cancelling)
+        #expect(try await self.number("SELECT count(*) FROM batch WHERE open = 1") == 1)
+        try await self.stores.first.recordHubCalls([call], .ended(.taken(id: "n")))
+        #expect(try await self.stores.first.hubCalls(of: call.job, app: .default, limit: 2).map(\.state) == [.taken])
+    }
 }

@@ -47,7 +47,7 @@ import Testing
         let group = DueGroup(priority: .normal, app: 1, queue: WorkQueue.send.number, state: 2, blockedOn: 2)
         let reads = try DueReads(groups: [group], limit: 100, now: now, window: InFlightWindow())
         let message = OutboxMessage(id: MessageID(number: 1), app: .default, queue: .send, priority: .normal)
-        var taking = DueTaking(now: now, limits: try DueLimits([], paused: [], now: now))
+        var taking = DueTaking(now: now, limits: try RateLimitRows([], now: now))
         taking.add(DueMessage(message: message, app: 1, state: .ready, size: 0), named: [:])
         let decision = try acceptance.decide(try await self.store.readEach(acceptance.reads))
         var statements = acceptance.reads

@@ -59,10 +59,51 @@ import Testing
     @Test func anotherReleasesTablesAreRefusedByTheirVersion() throws {
         _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
         #expect(try self.migrate())
-        _ = try self.run(.owner, "UPDATE store_version SET version = 7")
+        _ = try self.run(.owner, "UPDATE store_version SET version = 7, opens_from = 7")
         for open in [{ _ = try self.open() }, { _ = try self.migrate() }] as [() throws -> Void] {
             let error = #expect(throws: StoreError.self, performing: open)
             #expect(error?.message.contains("version 7") == true)
+        }
+    }
+
+    private func migrator(_ role: TestServer.Role, _ steps: [SchemaStep]) throws -> Migrator {
+        try Migrator(TestServer.addresses(role, schema: self.schema), plan: SchemaPlan(steps: steps))
+    }
+
+    @Test func stepsAreSeenByAnybodyAndTakenByTheOwner() throws {
+        _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
+        _ = try self.run(.owner, "GRANT USAGE ON SCHEMA \(self.schema) TO programs")
+        let steps = [
+            SchemaStep(
+                .expand,
+                "a column of a test",
+                sql: "ALTER TABLE app ADD COLUMN trial bigint; COMMENT ON TABLE app IS 'x'"
+            ),
+            SchemaStep(.contract, "it goes", sql: "ALTER TABLE app DROP COLUMN trial"),
+        ]
+        let before = try self.migrator(.programs, steps).pendingSteps()
+        #expect(before.found.number == 0)
+        #expect(before.steps.map(\.summary) == ["makes the tables", "a column of a test", "it goes"])
+        let migrator = try self.migrator(.owner, steps)
+        #expect(try !migrator.takeStep(to: 2, programs: "programs"), "it is not the next one")
+        #expect(try migrator.takeStep(to: 1, programs: "programs"))
+        #expect(try migrator.takeStep(to: 2, programs: "programs"))
+        #expect(try !migrator.takeStep(to: 2, programs: "programs"), "it was taken")
+        #expect(try self.run(.programs, "SELECT trial FROM app").isEmpty)
+        // Whoever was made for the version before goes on, until one that contracts.
+        _ = try self.open()
+        #expect(throws: StoreError.self) { try self.migrator(.programs, steps).takeStep(to: 3, programs: "programs") }
+        #expect(try self.migrator(.programs, steps).pendingSteps().steps.map(\.summary) == ["it goes"])
+        #expect(try migrator.migrate(programs: "programs"))
+        let error = #expect(throws: StoreError.self) { try self.open() }
+        #expect(error?.message.contains("made by a newer Pushline") == true)
+    }
+
+    @Test func theProgramsRoleIsThereAndOwnsNothing() throws {
+        _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
+        for (role, words) in [("owner", "must not own the tables"), ("nobody", "there is no role nobody")] {
+            let error = #expect(throws: StoreError.self) { try self.migrator(.owner, []).migrate(programs: role) }
+            #expect(error?.message.contains(words) == true)
         }
     }
 

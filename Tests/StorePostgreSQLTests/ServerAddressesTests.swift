@@ -33,6 +33,20 @@ import Testing
         #expect(try mode("postgresql://db.example.org/data?sslmode=require") == "require")
     }
 
+    @Test func aModeThatLetsOthersTakeAServersPlaceIsKnown() throws {
+        let addresses = try ServerAddresses("postgresql://me@one,127.0.0.1/data?sslmode=require")
+        #expect(addresses.weakMode(of: 0) == "require" && addresses.weakMode(of: 1) == nil)
+        #expect(try ServerAddresses("postgresql://me@one/data").weakMode(of: 0) == nil)
+    }
+
+    @Test func anotherRoleSeesTheSameServers() throws {
+        let addresses = try ServerAddresses("postgresql://me@one,two:6000/data", passwordFile: "/mine")
+        #expect(addresses.description == "PostgreSQL at one:5432, two:6000, database data" && addresses.role == "me")
+        let others = addresses.connecting(as: "owner", passwordFile: nil)
+        #expect(others.role == "owner" && others.passwordFile == nil)
+        #expect(others.description == addresses.description)
+    }
+
     @Test func anAddressThatCannotBeReadOrNamesNoServersIsRefused() {
         for (address, words) in [
             ("postgresql://one/data?x=1", "cannot be read"), ("service=mine", "must name its servers"),

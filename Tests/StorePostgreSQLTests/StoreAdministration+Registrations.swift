@@ -8,32 +8,6 @@ import StoreSQL
 
 /// What the contract's suites of registrations need beside the store.
 extension StoreAdministration {
-    var devices: any DeviceStore { self.engine }
-
-    /// As an outcome will, of devices with the default credential.
-    func leave(_ dead: [DeadHandle], tag: String, accepted: Int) async throws {
-        for one in dead {
-            try await self.run(
-                """
-                INSERT INTO dead_handle("row", handle, credential, before, reason)
-                VALUES (\(one.row), \(one.handle.text), 0, \(one.before), \(one.reason)) ON CONFLICT DO NOTHING
-                """
-            )
-        }
-    }
-
-    @discardableResult
-    func perform(_ chore: Chore, limit: Int) async throws -> ChoreChunk {
-        switch chore {
-        case .pruneRegistrations: return ChoreChunk(rows: try await self.engine.pruneRegistrations(limit: limit))
-        case .expireRegistrations: return ChoreChunk(rows: try await self.engine.expireRegistrations(limit: limit))
-        case .remove(.registrations, let age, _):
-            let before = self.engine.clock.cautious.milliseconds - age.milliseconds
-            return try await self.engine.removeRegistrations(before: before, limit: limit)
-        default: throw Unexpected("it is not a chore of registrations: \(chore)")
-        }
-    }
-
     /// Tags in lists and in the audiences' index, and digests, must be those of live registrations alone.
     func faults() async throws -> [String] {
         let checks: [(String, SQLStatement)] = [

@@ -10,12 +10,7 @@ import Testing
 
 /// PostgreSQL passes what any driver must of these parts, in the server that `deploy/test postgres` starts.
 @Suite(
-    .passes(
-        [.administration, .outbox, .registrations],
-        as: "PostgreSQL",
-        if: TestServer.isThere,
-        { try StoreAdministration($0) }
-    )
+    .passes(.all, as: "PostgreSQL", if: TestServer.isThere, { try StoreAdministration($0) })
 )
 struct PostgreSQLContract {}
 
@@ -93,11 +88,9 @@ enum TestServer {
     }
 }
 
-/// The stores of the contract's suites that this driver can pass.
-final class StoreAdministration: RegistrationFixture {
-    let administration: any AppAdministration
-    var outbox: any JobOutbox { self.engine }
-    let deadLetters: any DeadLetterStore
+/// The stores of the contract's suites.
+final class StoreAdministration: StoreFixture {
+    var store: any ResultStore { self.engine }
     let engine: PostgreSQLStore
     let time = TestTime()
     private let clock: StoreClock
@@ -109,24 +102,47 @@ final class StoreAdministration: RegistrationFixture {
         self.clock = StoreClock(source: self.time, shift: self.time.wall.milliseconds - self.time.sinceBoot)
         self.schema = try TestServer.makeTables()
         self.limits = JobLimits(backlog: options.maximumBacklog, window: options.window)
-        let engine = try PostgreSQLStore(
-            TestServer.addresses(.programs, schema: self.schema),
-            clock: self.clock,
-            limits: self.limits,
-            deadlines: TestServer.deadlines
-        )
-        (self.engine, self.administration, self.deadLetters) = (engine, engine, engine)
+        self.engine = try Self.engine(self.schema, self.clock, self.limits)
     }
 
-    func anotherAdministration() throws -> any AppAdministration { try self.another() }
-    func anotherOutbox() throws -> any JobOutbox { try self.another() }
-
-    func another() throws -> PostgreSQLStore {
+    private static func engine(_ schema: String, _ clock: StoreClock, _ limits: JobLimits) throws -> PostgreSQLStore {
         try PostgreSQLStore(
-            TestServer.addresses(.programs, schema: self.schema),
-            clock: self.clock,
-            limits: self.limits,
+            TestServer.addresses(.programs, schema: schema),
+            clock: clock,
+            limits: limits,
             deadlines: TestServer.deadlines
         )
+    }
+
+    func another() throws -> any ResultStore { try self.anotherEngine() }
+
+    /// The same, of its own type.
+    func anotherEngine() throws -> PostgreSQLStore { try Self.engine(self.schema, self.clock, self.limits) }
+
+    func contains(_ text: String) async throws -> Bool { try await self.mentions(text, in: ["job", "dead"]) }
+
+    func mentions(_ text: String) async throws -> Bool {
+        try await self.mentions(text, in: Schema.relations.filter { $0 != "store_key" })
+    }
+
+    /// Bytes are shown as digits.
+    private func mentions(_ text: String, in tables: [String]) async throws -> Bool {
+        let text = text.lowercased()
+        let digits = text.utf8.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        for table in tables {
+            let shown: SQLStatement = "lower(CAST(shown AS text))"
+            let count = try await self.number(
+                """
+                SELECT count(*) FROM \(raw: table) AS shown
+                WHERE strpos(\(shown), \(text)) > 0 OR strpos(\(shown), \(digits)) > 0
+                """
+            )
+            if count != 0 { return true }
+        }
+        return false
+    }
+
+    func writes() async throws -> Int {
+        try await self.number("SELECT CAST(sum(serial) AS bigint) FROM writer") ?? 0
     }
 }

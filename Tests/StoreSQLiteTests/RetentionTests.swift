@@ -107,4 +107,8 @@ struct RetentionTests {
         }
         #expect(try await pages() <= before + 8)
     }
+
+    @Test func theSizeOfTheFileIsKnown() async throws {
+        #expect(try await self.store.state().space != nil)
+    }
 }

@@ -2,6 +2,7 @@ import PushModel
 import Store
 import StoreContract
 import StoreKit
+import StoreSQL
 import Testing
 
 @testable import StoreSQLite

@@ -1,11 +1,14 @@
 # shellcheck shell=bash
-# Two private PostgreSQL servers in a folder of their own, on the loopback alone, for tests: they forget what a crash interrupts. Both take
-# writes, as after a failover that the old primary has not heard of. To be sourced after broker.sh.
+# Private PostgreSQL servers in a folder of their own, on the loopback alone, which take passwords over TLS. To be sourced after broker.sh.
 #
-#   postgres_install     installs PostgreSQL, without a cluster of the system's
-#   postgres_start DIR   starts the servers of DIR, where "ports" then has their ports (of the later timeline first), "password" the one
-#                        of the roles "owner" and "programs", and "server.crt" what their certificate is checked with
-#   postgres_stop DIR    ends them
+#   postgres_install         installs PostgreSQL, without a cluster of the system's
+#   postgres_start_one DIR   starts a server of DIR with the database "pushline", for the role "pushline" of the programs, and
+#                            "pushline_owner" of the tables; sets POSTGRES_URL, the address of the former
+#   postgres_start DIR       starts two servers of DIR for tests, which forget what a crash interrupts; both take writes, as after a
+#                            failover that the old primary has not heard of. "ports" then has their ports, of the later timeline first
+#   postgres_stop DIR        ends them
+#
+# DIR then has "password", the one of the roles, for tests "owner" and "programs", and "server.crt", what the certificate is checked with.
 
 postgres_programs() { find /usr/lib/postgresql/*/bin -name initdb -printf '%h\n' 2>/dev/null | sort -V | tail -n 1; }
 
@@ -37,37 +40,70 @@ postgres_run() {
     fi
 }
 
-# It takes passwords over TLS alone, but for the role "plain", whose connections tests look into. A server that was promoted is on a later timeline than one that was not.
-#   postgres_serve DIR NAME PORT [promoted]
+# Makes a server, whose first role has all rights.
+#   postgres_make DIR NAME ROLE STATEMENTS
+postgres_make() {
+    local dir=$1 data="$1/$2"
+    postgres_run initdb -D "$data" -U "$3" --auth=scram-sha-256 --pwfile="$dir/password" --encoding=UTF8 --no-locale --no-sync >/dev/null || return 1
+    # A line each.
+    postgres_run postgres --single -D "$data" postgres >/dev/null <<<"$4" || return 1
+    printf '%s\n' "hostssl all all 127.0.0.1/32 scram-sha-256" >"$data/pg_hba.conf"
+}
+
+#   postgres_serve DIR NAME PORT SETTINGS
 postgres_serve() {
-    local dir=$1 data="$1/$2" settings="-p $3 -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c max_connections=200"
-    settings+=" -c ssl=on -c ssl_cert_file=../server.crt -c ssl_key_file=../server.key"
-    postgres_run initdb -D "$data" -U owner --auth=scram-sha-256 --pwfile="$dir/password" --encoding=UTF8 --no-locale --no-sync >/dev/null || return 1
-    postgres_run postgres --single -D "$data" postgres >/dev/null \
-        <<<"CREATE ROLE programs LOGIN PASSWORD '$(cat "$dir/password")'
+    local settings="-p $3 -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c ssl=on -c ssl_cert_file=../server.crt -c ssl_key_file=../server.key"
+    postgres_run pg_ctl -D "$1/$2" -l "$1/$2.log" -w -o "$settings $4" start >/dev/null
+}
+
+# For tests: the role "plain" connects without TLS, where they look into it. A server that was promoted is on a later timeline than one that was not.
+#   postgres_serve_test DIR NAME PORT [promoted]
+postgres_serve_test() {
+    local data="$1/$2"
+    postgres_make "$1" "$2" owner "CREATE ROLE programs LOGIN PASSWORD '$(cat "$1/password")'
 CREATE ROLE plain LOGIN IN ROLE programs" || return 1
-    printf '%s\n' "hostssl all all 127.0.0.1/32 scram-sha-256" "hostnossl all plain 127.0.0.1/32 trust" >"$data/pg_hba.conf"
+    printf '%s\n' "hostnossl all plain 127.0.0.1/32 trust" >>"$data/pg_hba.conf"
     if [ -n "${4-}" ]; then : >"$data/standby.signal"; fi
-    postgres_run pg_ctl -D "$data" -l "$dir/$2.log" -w -o "$settings" start >/dev/null || return 1
+    postgres_serve "$1" "$2" "$3" "-c fsync=off -c max_connections=200" || return 1
     if [ -n "${4-}" ]; then postgres_run pg_ctl -D "$data" -w promote >/dev/null; fi
 }
 
-postgres_start() {
-    local dir=$1 ports
+# A new folder with what servers need, for the user that they run as.
+postgres_folder() {
+    local dir=$1
     rm -rf "$dir"
     mkdir -p "$dir"
-    mapfile -t ports < <(broker_free_ports 2)
-    if [ "${#ports[@]}" -lt 2 ]; then return 1; fi
     (umask 077; openssl rand -hex 16 >"$dir/password")
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=localhost \
         -addext subjectAltName=IP:127.0.0.1 -keyout "$dir/server.key" -out "$dir/server.crt" 2>/dev/null || return 1
     chmod 600 "$dir/password" "$dir/server.key"
     if [ "$(id -u)" -eq 0 ]; then chown -R postgres "$dir"; fi
-    postgres_serve "$dir" newer "${ports[0]}" promoted && postgres_serve "$dir" older "${ports[1]}" || return 1
+}
+
+postgres_start_one() {
+    local dir=$1 port
+    port=$(broker_free_port) || return 1
+    postgres_folder "$dir" || return 1
+    postgres_make "$dir" server postgres "CREATE ROLE pushline_owner LOGIN PASSWORD '$(cat "$dir/password")'
+CREATE ROLE pushline LOGIN PASSWORD '$(cat "$dir/password")'
+CREATE DATABASE pushline OWNER pushline_owner" || return 1
+    postgres_serve "$dir" server "$port" "" || return 1
+    # shellcheck disable=SC2034  # for the caller
+    POSTGRES_URL="postgresql://pushline@127.0.0.1:$port/pushline?sslmode=verify-full&sslrootcert=$(jq -rn --arg path "$dir/server.crt" '$path | @uri')"
+}
+
+postgres_start() {
+    local dir=$1 ports
+    mapfile -t ports < <(broker_free_ports 2)
+    if [ "${#ports[@]}" -lt 2 ]; then return 1; fi
+    postgres_folder "$dir" || return 1
+    postgres_serve_test "$dir" newer "${ports[0]}" promoted && postgres_serve_test "$dir" older "${ports[1]}" || return 1
     printf '%s\n' "${ports[@]}" >"$dir/ports"
 }
 
 postgres_stop() {
-    local name
-    for name in newer older; do postgres_run pg_ctl -D "$1/$name" -m immediate -w stop >/dev/null; done
+    local file
+    for file in "$1"/*/postmaster.pid; do
+        if [ -e "$file" ]; then postgres_run pg_ctl -D "${file%/*}" -m immediate -w stop >/dev/null; fi
+    done
 }

@@ -68,7 +68,7 @@ prepare_elsewhere() {
     done
     broker_is_installed || missing+=("RabbitMQ (under /usr/lib/rabbitmq)")
     local library
-    for library in librabbitmq libnghttp2 openssl sqlite3; do
+    for library in librabbitmq libnghttp2 libpq openssl sqlite3; do
         pkg-config --exists "$library" 2>/dev/null || missing+=("$library (headers)")
     done
     if [ "${#missing[@]}" -gt 0 ]; then die "This is not Debian; please install: ${missing[*]}"; fi

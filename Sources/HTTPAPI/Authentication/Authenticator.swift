@@ -4,6 +4,7 @@ import Hummingbird
 import NIOCore
 import PushModel
 import Store
+import WebServing
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,65 +1,7 @@
 import PushModel
+import WebServing
 
-/// The authenticated caller, within an app.
-///
-/// Compared without the role: a user who comes now with a password and now with a token has one share of the limits.
-struct Caller: Sendable, Hashable {
-    enum Identity: Sendable, Hashable {
-        case account(UserName)
-        /// The name of a backend's key.
-        case key(String)
-    }
-
-    let app: AppID
-    let identity: Identity
-    let role: Role
-
-    /// Somebody who is not known: has a share of the limits, as all at that address, and no rights.
-    static func unknown(at client: IPAddress, app: AppID) -> Caller {
-        Caller(app: app, identity: .key("client \(client)"), role: .user)
-    }
-
-    /// The user, or nil for a backend's key.
-    var user: UserName? {
-        if case .account(let name) = self.identity { name } else { nil }
-    }
-
-    /// The key's name, or nil for a user.
-    var key: String? {
-        if case .key(let name) = self.identity { name } else { nil }
-    }
-
-    /// Whether it speaks for the app, whose devices and users are its own affair: an operator, or a backend's key.
-    var actsForApp: Bool { self.role == .operator || self.role == .sender && self.key != nil }
-
-    /// Account or key with its kind, so that two callers never share data stored under it.
-    var description: String {
-        switch self.identity {
-        case .account(let name): name.caller
-        case .key(let name): "key:\(name)"
-        }
-    }
-
-    /// The caller for the log: a backend's key by its name, an account by its role alone, for logs hold no users' names.
-    var logged: String { self.key.map { "key:\($0)" } ?? "account:\(self.role.rawValue)" }
-
-    static func == (lhs: Caller, rhs: Caller) -> Bool { lhs.app == rhs.app && lhs.identity == rhs.identity }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(self.app)
-        hasher.combine(self.identity)
-    }
-
-    /// Whether the caller may see the job: operators see all jobs of the app, others their own.
-    func maySee(_ job: Job) -> Bool {
-        guard job.app == self.app else { return false }
-        switch self.identity {
-        case _ where self.role == .operator: return true
-        case .account(let name): return job.user == name && job.key == nil
-        case .key(let name): return job.key == name
-        }
-    }
-
+extension Caller {
     /// - Throws: ``Problem`` 403 for everybody else.
     func requireOperator() throws {
         guard self.role == .operator else { throw Problem.forbidden("only an operator of the app may do this") }

@@ -1,6 +1,7 @@
 import Authentication
 import HTTPTypes
 import PushModel
+import WebServing
 
 /// The cookie that holds a session's secret: of this host alone, and out of reach of scripts.
 ///

@@ -2,6 +2,7 @@ import Authentication
 import HTTPTypes
 import PushModel
 import Store
+import WebServing
 
 /// Lets in users by the cookies of their sessions (decision 35).
 ///

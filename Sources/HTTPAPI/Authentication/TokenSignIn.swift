@@ -5,6 +5,7 @@ import Logging
 import NIOConcurrencyHelpers
 import PushModel
 import Store
+import WebServing
 
 /// Lets in the users whom the tokens of an app's own issuer name (decision 29).
 ///

@@ -1,6 +1,8 @@
+import Intake
 import Payloads
 import PushModel
 import Store
+import WebServing
 
 /// A registration as a line of NDJSON has it, for import and export alike; an export has none for templates.
 struct ImportLine {
@@ -50,7 +52,8 @@ struct ImportLine {
             try Self.named("user") { try UserName(name, self.spec.users) }
         }
         let all = try RegistrationTags.read(members["tags"], member: "tags", self.spec)
-        let (user, tags) = try self.split(all, user: given)
+        // The user's own tag names them, as on other hubs, where the line has no user.
+        let (user, tags) = try TagPolicy(self.spec).divide(all, user: given, or: self.owner) { "tags[\($0)]" }
         let other = try members.string("hubPlatform").map { try Self.platform($0, for: pns) }
         return ImportedRegistration(
             id: id,
@@ -63,28 +66,6 @@ struct ImportLine {
             template: try members["template"].map { try Self.template($0, for: pns, other) },
             platform: other
         )
-    }
-
-    /// Takes the user's own tag from the tags; where the line has no user, that tag names them, as on other hubs.
-    private func split(_ all: [Tag], user: UserName?) throws -> (UserName?, [Tag]) {
-        let user = try user ?? self.user(named: all) ?? self.owner
-        var tags: [Tag] = []
-        for (index, tag) in all.enumerated() {
-            let owned = tag.owned
-            if let owned {
-                guard let user, tag == Tag(owned, of: user) else {
-                    throw InvalidValue(member: "tags[\(index)]", "belongs to a user other than the registration's")
-                }
-            }
-            if owned != .user { tags.append(tag) }
-        }
-        return (user, tags)
-    }
-
-    /// The user of the first `username:` tag.
-    private func user(named tags: [Tag]) throws -> UserName? {
-        guard let index = tags.firstIndex(where: { $0.owned == .user }) else { return nil }
-        return try Self.named("tags[\(index)]") { try tags[index].owner.map { try UserName($0.text, self.spec.users) } }
     }
 
     private static func expires(_ members: StrictMembers) throws -> Timestamp? {

@@ -1,5 +1,6 @@
 import PushModel
 import Store
+import WebServing
 
 /// The progress of an import and the results of its lines.
 struct ImportReport: Sendable {

@@ -3,6 +3,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
 import Store
+import WebServing
 
 /// Reads registrations line by line and writes them in groups while the next lines arrive.
 struct RegistrationImporter: Sendable {
@@ -10,7 +11,7 @@ struct RegistrationImporter: Sendable {
     static let lineLimit = 768 << 10
 
     let store: any RegistrationStore
-    let configuration: APIConfiguration
+    let limits: ServingLimits
     let app: AppID
     let spec: AppSpec
 
@@ -19,7 +20,7 @@ struct RegistrationImporter: Sendable {
     ///   are stored.
     func take(_ body: RequestBody) async throws -> ImportReport {
         let report = NIOLockedValueBox(ImportReport())
-        let timeout = ProgressTimeout(self.configuration)
+        let timeout = ProgressTimeout(self.limits)
         do {
             let sequence = try await self.write([], sequence: nil).sequence
             try await timeout.run { try await self.read(body, sequence: sequence, timeout: timeout, report: report) }
@@ -86,6 +87,6 @@ struct RegistrationImporter: Sendable {
 
     private func cause(_ error: any Error) -> any Error {
         guard error is ProgressTimeout.Stalled else { return error }
-        return Problem(.requestTimeout, ProgressTimeout.words(self.configuration))
+        return Problem(.requestTimeout, ProgressTimeout.words(self.limits))
     }
 }

@@ -1,4 +1,5 @@
 import PushModel
+import WebServing
 
 /// The members of a JSON object on a route of ours: each known by name, each of its kind, none twice.
 struct StrictMembers {

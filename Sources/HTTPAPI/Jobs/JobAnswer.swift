@@ -1,6 +1,8 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import PushModel
+import Store
 
 /// A job at the end of its request's wait.
 ///
@@ -38,5 +40,14 @@ final class JobAnswer: Sendable {
         response.headers[.location] = text.location
         response.headers[.preferenceApplied] = self.wait.applied(isAnswered: isDone)
         return response
+    }
+}
+
+extension JobIntake {
+    /// Accepts a job, and waits for it.
+    ///
+    /// - Throws: `Refusal` when the idempotency key was used for another request; `StoreError`.
+    func take(_ job: NewJob, _ wait: JobWait) async throws -> JobAnswer {
+        JobAnswer(try await self.take(job, until: wait.event, within: wait.time), wait)
     }
 }

@@ -1,8 +1,10 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import NIOCore
 import PushModel
 import Store
+import WebServing
 
 /// The JSON of a job.
 struct JobText {
@@ -94,7 +96,7 @@ struct JobText {
             self.writeCounts(to: &members)
             if let calls = self.calls { members.add("hub") { HubCallsText.write(calls, to: &$0) } }
         }
-        if !self.warnings.isEmpty { members.add("warnings", SendPreview.json(self.warnings)) }
+        if !self.warnings.isEmpty { members.add("warnings", PreviewJSON.json(self.warnings)) }
     }
 
     private static func write(_ expression: TagExpression, truncated: Int, to members: inout JSONWriter) {
@@ -201,29 +203,9 @@ struct JobText {
     }
 }
 
-extension Response {
-    static func json(_ value: JSONValue, status: HTTPResponse.Status = .ok) -> Response {
-        .json(value.bytes, status: status)
-    }
-
-    /// The same for JSON that is already UTF-8.
-    fileprivate static func json(
-        _ text: [UInt8],
-        status: HTTPResponse.Status,
-        cacheControl: String? = nil
-    ) -> Response {
-        var headers = HTTPFields()
-        // For those that are added on the way out too.
-        headers.reserveCapacity(12)
-        headers.append(HTTPField(name: .contentType, value: "application/json"))
-        if let cacheControl { headers.append(HTTPField(name: .cacheControl, value: cacheControl)) }
-        // Set here, because the response would copy all headers to add it.
-        headers.append(HTTPField(name: .contentLength, value: String(text.count)))
-        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: text)))
-    }
-
-    /// A piece of a list: `items`, and `cursor` where there is more.
-    static func page(_ items: [JSONValue], cursor: String?) -> Response {
-        .json(.members(["items": .array(items), "cursor": cursor.map(JSONValue.string)]))
+extension JobMonitor.Snapshot {
+    /// The text that shows it, with links of that prefix.
+    func text(prefix: String) -> JobText {
+        JobText(job: self.job, prefix: prefix, rates: self.rates, blockedReason: self.blockedReason)
     }
 }

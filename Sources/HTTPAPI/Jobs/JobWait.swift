@@ -1,37 +1,18 @@
+import Intake
 import PushModel
 import Settings
 import Store
+import WebServing
 
 /// What a request waits for before it is answered with its job, and for how long.
 ///
 /// A classic route waits for the hub's answer, as its contract says; a route of our own waits for the outcome.
 struct JobWait: Sendable {
-    /// What is waited for.
-    enum Event: Sendable {
-        /// The outcome: nothing of the job changes any more.
-        case outcome
-        /// The hub's answer, whatever the push services say later.
-        case answer
-
-        func hasCome(to job: Job) -> Bool {
-            switch self {
-            case .outcome: job.state.isFinal
-            case .answer: job.isAnswered
-            }
-        }
-    }
-
-    let event: Event
+    let event: AwaitedEvent
     /// The longest wait; zero = none.
     let time: Duration
     private let preference: Preference
     private let most: Duration
-
-    /// A wait of nobody's preference.
-    init(for event: Event, time: Duration) {
-        (self.event, self.time, self.most) = (event, time, time)
-        self.preference = Preference([])
-    }
 
     /// The wait of a request.
     ///

@@ -1,9 +1,10 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import PushModel
-import PushlineLogging
 import Settings
 import Store
+import WebServing
 
 /// Changes of registrations and channels as jobs, and their results as HTTP answers.
 struct RegisterJobs: Sendable {
@@ -15,33 +16,22 @@ struct RegisterJobs: Sendable {
     ///   - request: Who asks, and how long they wait.
     ///   - route: The route's name for `Idempotency-Key`; nil = the route ignores the header, for a repeat is harmless.
     /// - Returns: What came of it in time.
-    /// - Throws: ``Problem``, 422 for a user whom the app's hub cannot know; `StoreError` when it could not be accepted.
+    /// - Throws: ``Problem``, `Refusal` for a user whom the app's hub cannot know; `StoreError` when it could not be accepted.
     func take(
         _ work: RegisterRequest,
         user: UserName?,
         request: APIRequest,
         idempotentAs route: String? = nil
     ) async throws -> JobAnswer {
-        let configuration = self.context.configuration
-        let caller = try request.caller
-        if request.spec.azureHub != nil, let owner = work.onBehalf?.user ?? user {
-            try HubAddressing.check(owner)
-        }
-        let key = try route.flatMap { try request.idempotency(route: $0) }
-        let job = NewJob(
-            app: request.app,
+        let job = try self.context.intake.job(
+            of: work,
             user: user,
-            key: caller.key,
-            // A device that registers does not wait for the thousands that a backend brings, nor for Apple.
-            priority: caller.actsForApp || work.channels != nil ? .normal : .high,
-            work: .register(work),
-            lifetime: work.channels?.isQuestion == true ? self.patience(request) : configuration.jobLifetime,
-            idempotency: key.map {
-                NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
-            },
-            request: LogContext.request
+            from: request.caller,
+            spec: request.spec,
+            lifetime: work.isQuestion ? self.patience(request) : nil,
+            idempotency: route.flatMap { try request.idempotency(route: $0) }
         )
-        return try await self.context.intake.take(job, JobWait(request, for: job.work, configuration))
+        return try await self.context.intake.take(job, JobWait(request, for: job.work, self.context.configuration))
     }
 
     /// How long anybody may ask for the answer to a question.
@@ -68,7 +58,7 @@ struct RegisterJobs: Sendable {
         request: APIRequest,
         refusal: HTTPResponse.Status = .badRequest,
         isRepeatable: Bool = true,
-        late: String = "the change is not done yet; it continues, and repeating it is safe",
+        late: String = Self.late,
         success: (RegisterResult) async throws -> Response?
     ) async throws -> Response {
         let id = answer.job.id.description
@@ -92,6 +82,9 @@ struct RegisterJobs: Sendable {
         return Response(status: .accepted, headers: headers)
     }
 
+    /// What a caller is told whose result did not come in time.
+    static let late = "the change is not done yet; it continues, and repeating it is safe"
+
     private static func problem(
         _ result: RegisterResult,
         refusal: HTTPResponse.Status,
@@ -114,8 +107,4 @@ struct RegisterJobs: Sendable {
             Problem(.internalServerError, "the hub's answer does not fit the request", headers: [.job: job])
         }
     }
-}
-
-extension RegisterRequest {
-    fileprivate var channels: ChannelRequest? { if case .channel(let request) = self { request } else { nil } }
 }

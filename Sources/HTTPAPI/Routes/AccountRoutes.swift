@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import PushModel
 import Store
+import WebServing
 
 /// The app's accounts, for its operators.
 struct AccountRoutes: Sendable {

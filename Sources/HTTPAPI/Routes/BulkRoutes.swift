@@ -3,6 +3,7 @@ import Hummingbird
 import NIOCore
 import PushModel
 import Store
+import WebServing
 
 /// Registrations in bulk, in and out, for operators: handles are given in full.
 struct BulkRoutes: Sendable {
@@ -35,10 +36,10 @@ struct BulkRoutes: Sendable {
         try request.requireLines()
         let permit = try self.permit(for: request)
         defer { withExtendedLifetime(permit) {} }
-        defer { self.context.configuration.releaseMemory() }
+        defer { self.context.configuration.serving.releaseMemory() }
         let importer = RegistrationImporter(
             store: self.context.store,
-            configuration: self.context.configuration,
+            limits: self.context.configuration.serving,
             app: request.app,
             spec: request.spec
         )
@@ -67,9 +68,9 @@ struct BulkRoutes: Sendable {
         }
         // The first page comes before the status, so that a store that cannot be read is a refusal.
         let first = try await export.first()
-        let configuration = self.context.configuration
+        let limits = self.context.configuration.serving
         let body = ResponseBody { writer in
-            let timeout = ProgressTimeout(configuration)
+            let timeout = ProgressTimeout(limits)
             // Only the child task writes, and it has ended when `run` returns.
             nonisolated(unsafe) var writing = writer
             try await timeout.run {

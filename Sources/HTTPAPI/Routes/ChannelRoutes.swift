@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import WebServing
 
 /// The broadcast channels of the app's bundle id at Apple, for all callers who may send to them.
 ///
@@ -24,7 +25,7 @@ struct ChannelRoutes: Sendable {
         let list = try ListQuery(request, filters: ["credential"])
         let after: APNsChannelID?
         do { after = try list["cursor"].map(APNsChannelID.init) } catch {
-            throw Problem.invalid("cursor", "is not a cursor of this list")
+            throw Problem.wrongCursor
         }
         let work = try Self.work(.list(after: after, limit: list.limit), credential: list["credential"], request)
         return try await self.read(work, request) { channels, hasMore in

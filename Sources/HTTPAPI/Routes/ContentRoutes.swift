@@ -4,6 +4,7 @@ import NIOCore
 import PushModel
 import Settings
 import Store
+import WebServing
 
 /// Uploaded content for rich notifications.
 struct ContentRoutes: Sendable {

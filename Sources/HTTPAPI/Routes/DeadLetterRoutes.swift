@@ -1,9 +1,11 @@
 import Broker
 import HTTPTypes
 import Hummingbird
+import Intake
 import Logging
 import PushModel
 import Store
+import WebServing
 
 /// Messages that no worker could process, for the app's operators.
 struct DeadLetterRoutes: Sendable {

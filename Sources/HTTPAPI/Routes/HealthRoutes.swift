@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import WebServing
 
 /// How the process is, for machines, and the API's own description: open to anybody.
 struct HealthRoutes: Sendable {

@@ -1,8 +1,10 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import PushModel
 import PushlineLogging
 import Store
+import WebServing
 
 /// Jobs and their outcomes.
 struct JobRoutes: Sendable {
@@ -70,7 +72,13 @@ struct JobRoutes: Sendable {
         guard !stopped.state.isFinal || stopped.state == .cancelled else { throw Self.ended(stopped.state) }
         var answer = JobAnswer(stopped, JobWait(request, for: stopped.work, self.context.configuration))
         if !answer.hasCome, answer.wait.time > .zero {
-            answer = try await self.context.intake.find(stopped.id, app: request.app, answer.wait) ?? answer
+            let found = try await self.context.intake.find(
+                stopped.id,
+                app: request.app,
+                until: answer.wait.event,
+                within: answer.wait.time
+            )
+            answer = found.map { JobAnswer($0, answer.wait) } ?? answer
         }
         return answer.response(isDone: answer.hasCome, prefix: request.prefix)
     }

@@ -1,4 +1,5 @@
 import PushModel
+import WebServing
 
 /// The parameters of a list, each checked and refused by name.
 struct ListQuery {
@@ -23,7 +24,7 @@ struct ListQuery {
         get throws {
             guard let cursor = self.values["cursor"] else { return nil }
             guard (1...64).contains(cursor.utf8.count) else {
-                throw Problem.invalid("cursor", "is not a cursor of this list")
+                throw Problem.wrongCursor
             }
             return cursor
         }

@@ -4,6 +4,7 @@ import Hummingbird
 import Logging
 import PushModel
 import Store
+import WebServing
 
 /// The queues with an app's work in them, for its operators: how full they are, and pausing.
 struct QueueRoutes: Sendable {

@@ -1,7 +1,9 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import PushModel
 import Store
+import WebServing
 
 /// The registrations of the app, for its backend and its operators; of oneself, for users.
 struct RegistrationRoutes: Sendable {
@@ -154,7 +156,7 @@ struct RegistrationRoutes: Sendable {
 
     /// What the body wants a registration to be.
     ///
-    /// - Throws: ``Problem``: 400 that names the member; 403 for what the caller may not claim.
+    /// - Throws: ``Problem``: 400 that names the member; `Refusal` for what the caller may not claim.
     private func upsert(_ request: APIRequest) throws -> RegisterRequest.Upsert {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
@@ -179,7 +181,7 @@ struct RegistrationRoutes: Sendable {
         guard wanted.user == user else {
             throw Problem.forbidden("only a backend's key or an operator may register the devices of others")
         }
-        try TagPolicy(reserved: request.spec.reservedTags).check(wanted.tags, claimedBy: user)
+        try TagPolicy(request.spec).check(wanted.tags, claimedBy: user)
         return .init(pns: wanted.pns, handle: wanted.handle, credential: wanted.credential, tags: wanted.tags)
     }
 
@@ -189,7 +191,7 @@ struct RegistrationRoutes: Sendable {
     ///   - request: `{"tags": {"add": […], "remove": […]}, "credential": …}`, one of both at least.
     ///   - user: Who claims the tags; nil = the app.
     /// - Returns: The patch.
-    /// - Throws: ``Problem``: 400 that names the member; 403 for what the user may not claim.
+    /// - Throws: ``Problem`` or `InvalidValue` that names the member; `Refusal` for what the user may not claim.
     private static func patch(_ request: APIRequest, claimedBy user: UserName?) throws -> RegisterRequest.Patch {
         let members = try StrictMembers(request.json(), known: ["tags", "credential"])
         let credential = try Self.credential(members, spec: request.spec)
@@ -207,19 +209,7 @@ struct RegistrationRoutes: Sendable {
         guard !patch.add.isEmpty || !patch.remove.isEmpty else {
             throw members.fault("tags", "add or remove must name a tag")
         }
-        for (member, tags) in [("tags.add", patch.add), ("tags.remove", patch.remove)] {
-            if let tag = tags.first(where: { $0.owned == .user }) {
-                throw Problem.invalid(member, "\"\(tag)\" is the tag of the registration's user, whom a PUT changes")
-            }
-        }
-        if let user {
-            try TagPolicy(reserved: request.spec.reservedTags).check(patch.add, claimedBy: user)
-        } else if let tag = patch.add.first(where: { $0.owned != nil }) {
-            throw Problem.invalid(
-                "tags.add",
-                "\"\(tag)\" is for the devices of that user alone: a PUT that names the user sets it"
-            )
-        }
+        try TagPolicy(request.spec).check(patch, claimedBy: user)
         return patch
     }
 

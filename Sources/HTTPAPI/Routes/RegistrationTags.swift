@@ -1,4 +1,5 @@
 import PushModel
+import WebServing
 
 /// The tags that a registration is to have, as JSON has them.
 enum RegistrationTags {
@@ -33,26 +34,5 @@ enum RegistrationTags {
             }
         }
         return tags
-    }
-}
-
-/// Which tags a user may claim for a device.
-struct TagPolicy {
-    /// Beginnings of tags that the app keeps to itself.
-    let reserved: [String]
-
-    /// - Throws: ``Problem`` 403 that names the tag.
-    func check(_ tags: [Tag], claimedBy user: UserName) throws {
-        for tag in tags where tag != Tag(user: user) {
-            if let owned = tag.owned, tag != Tag(owned, of: user) {
-                throw Problem.forbidden("the tag \"\(tag)\" belongs to another user")
-            }
-            if tag.begins(withOneOf: [Tag.installationPrefix]) {
-                throw Problem.forbidden("the tag \"\(tag)\" is for installations, which are made through the hub")
-            }
-            if tag.begins(withOneOf: self.reserved) {
-                throw Problem.forbidden("the tag \"\(tag)\" begins with a prefix that the app reserves")
-            }
-        }
     }
 }

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import PushModel
 import Store
+import WebServing
 
 /// Sessions of users in browsers, for the app's page.
 struct SessionRoutes: Sendable {

@@ -1,8 +1,10 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import PushModel
 import PushlineLogging
 import Store
+import WebServing
 
 /// Users, whom the app knows by their devices: they are removed with all that there is of them.
 struct UserRoutes: Sendable {

@@ -3,6 +3,8 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushModel
+import Store
+import WebServing
 
 /// A request after routing, authentication and reading: all that a handler needs, handed on without copying it.
 final class APIRequest: Sendable {
@@ -114,8 +116,9 @@ final class APIRequest: Sendable {
     }
 
     /// The identity of this request and its repeats (rule 17); nil without an `Idempotency-Key`.
-    func idempotency(route: String) throws -> (key: String, hash: [UInt8], route: String)? {
-        try self.idempotencyKey.map { ($0, self.hash(of: self.body), route) }
+    func idempotency(route: String) throws -> NewJob.Idempotency? {
+        guard let key = try self.idempotencyKey else { return nil }
+        return try .init(caller: self.caller.description, route: route, key: key, hash: self.hash(of: self.body))
     }
 
     /// The key under which the caller may repeat the request, if there is one.
@@ -137,41 +140,5 @@ final class APIRequest: Sendable {
             hash.update(data: part)
         }
         return Array(hash.finalize())
-    }
-}
-
-extension HTTPFields {
-    /// The same value as the subscript.
-    ///
-    /// A single field, the usual case, is returned without joining.
-    func text(of name: HTTPField.Name) -> String? {
-        var found: String?
-        for field in self where field.name == name {
-            if found != nil { return self[name] }
-            found = field.value
-        }
-        return found
-    }
-}
-
-extension HTTPField.Name {
-    static let accelBuffering = HTTPField.Name.known("X-Accel-Buffering")
-    static let acceptPost = HTTPField.Name.known("Accept-Post")
-    static let cursor = HTTPField.Name.known("Pushline-Cursor")
-    static let fetchMode = HTTPField.Name.known("Sec-Fetch-Mode")
-    static let fetchSite = HTTPField.Name.known("Sec-Fetch-Site")
-    static let forwardedFor = HTTPField.Name.known("X-Forwarded-For")
-    static let idempotencyKey = HTTPField.Name.known("Idempotency-Key")
-    static let job = HTTPField.Name.known("Pushline-Job")
-    static let prefer = HTTPField.Name.known("Prefer")
-    static let preferenceApplied = HTTPField.Name.known("Preference-Applied")
-    static let requestID = HTTPField.Name.known("Request-Id")
-    static let proxyRequestID = HTTPField.Name.known("X-Request-Id")
-    static let resourcePolicy = HTTPField.Name.known("Cross-Origin-Resource-Policy")
-    static let contentTypeOptions = HTTPField.Name.known("X-Content-Type-Options")
-
-    static func known(_ name: String) -> HTTPField.Name {
-        guard let name = HTTPField.Name(name) else { preconditionFailure("a header has an invalid name") }
-        return name
     }
 }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import WebServing
 
 /// Answers to pages of other origins in browsers (CORS, in the Fetch standard), where the app declares those origins.
 ///

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import WebServing
 
 /// A path, a method and their handler.
 struct Route: Sendable {
@@ -14,27 +15,13 @@ struct Route: Sendable {
         case caller
     }
 
-    /// How much body is read.
-    enum Body: Sendable {
-        case none
-        case limited
-        /// Up to the size of a send to many users.
-        case send
-        /// Up to as many bytes as a wire has: of all that its client may send, whatever the API takes.
-        case upTo(Int)
-        /// Up to the limit for uploads.
-        case upload
-        /// Nothing is read: the handler takes it as it comes, and bounds it.
-        case stream
-    }
-
     let method: HTTPRequest.Method
     /// The path, such as `/api/jobs/{id}`.
     ///
     /// Templates that begin with `/api/` exist for each app as `/api/apps/{app}/…` too.
     let template: String
     let access: Access
-    let body: Body
+    let body: BodyKind
     /// Whether existing apps know it.
     ///
     /// Then its path is found in any letter case and with a slash at its end, and it waits for the hub's answer only.
@@ -47,7 +34,7 @@ struct Route: Sendable {
         _ method: HTTPRequest.Method,
         _ template: String,
         access: Access = .caller,
-        body: Body = .none,
+        body: BodyKind = .none,
         isClassic: Bool = false,
         embeddedOnly: String? = nil,
         handler: @escaping @Sendable (APIRequest) async throws -> Response

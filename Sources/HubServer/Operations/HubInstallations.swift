@@ -1,9 +1,10 @@
-import HTTPAPI
 import HTTPTypes
 import HubWire
 import Hummingbird
+import Intake
 import PushModel
 import Store
+import WebServing
 
 /// Installations on the wire: each is the registration that has the installation's tag.
 struct HubInstallations: Sendable {
@@ -30,10 +31,10 @@ struct HubInstallations: Sendable {
                 try await Task.sleep(for: .milliseconds(Int.random(in: 0...(20 << attempt))))
             }
         }
-        throw WireHost.Refusal(
+        throw Problem.later(
             .serviceUnavailable,
             "the installation is being changed by others; repeating the change is safe",
-            retryAfter: 1
+            seconds: 1
         )
     }
 
@@ -71,7 +72,8 @@ struct HubInstallations: Sendable {
 
     /// A page of all registrations, of which those of installations are shown: beyond the original.
     func list(_ request: HubRequest) async throws -> Response {
-        var query = RegistrationQuery(app: request.app, state: .live, limit: try HubRegistrations.limit(request))
+        let limit = try RegistrationOperations.limit(request)
+        var query = RegistrationQuery(app: request.app, state: .live, limit: limit)
         query.cursor = request.target.query["continuationtoken"].flatMap { $0.isEmpty ? nil : $0 }
         let page = try await self.store.registrations(query)
         var installations: [JSONValue] = []
@@ -89,12 +91,13 @@ struct HubInstallations: Sendable {
         return response
     }
 
-    private static let missing = WireHost.Refusal(.notFound, "Installation not found")
+    private static let missing = Problem(.notFound, "Installation not found")
 
     /// Its live registrations: one for native notifications, and one for each template.
     private func find(_ id: String, _ request: HubRequest) async throws -> [Registration] {
         let tag = try Self.tag(id)
-        var query = RegistrationQuery(app: request.app, tag: tag, state: .live, limit: HubRegistrations.maximumPage)
+        let limit = RegistrationOperations.maximumPage
+        var query = RegistrationQuery(app: request.app, tag: tag, state: .live, limit: limit)
         query.kinds = RegistrationKind.allCases
         return try await self.store.registrations(query).items
     }
@@ -110,7 +113,7 @@ struct HubInstallations: Sendable {
     ///   - found: What it was made of; nil = it replaces whatever there is.
     ///   - request: The request.
     /// - Returns: Whether it is done: false where another change came between.
-    /// - Throws: ``WireHost/Refusal``, or `InvalidValue` that names the member.
+    /// - Throws: ``Problem``, or `InvalidValue` that names the member.
     private func save(
         _ wire: WireInstallation,
         from found: [Registration]? = nil,
@@ -118,7 +121,7 @@ struct HubInstallations: Sendable {
     ) async throws -> Bool {
         let kept = found?.flatMap(\.tags) ?? []
         guard let pns = wire.platform.service, pns.isInService else {
-            throw WireHost.Refusal(
+            throw Problem(
                 .badRequest,
                 "platform: \(wire.platform.installationName) cannot be sent to yet"
             )
@@ -126,10 +129,10 @@ struct HubInstallations: Sendable {
         for (member, isThere) in [
             ("pushVariables", !wire.pushVariables.isEmpty), ("secondaryTiles", wire.hasSecondaryTiles),
         ] where isThere {
-            throw WireHost.Refusal(.badRequest, "\(member): is not kept; leave it out")
+            throw Problem(.badRequest, "\(member): is not kept; leave it out")
         }
         guard wire.templates.count <= DeviceTemplate.maximumCount else {
-            throw WireHost.Refusal(
+            throw Problem(
                 .badRequest,
                 "templates: an installation has at most \(DeviceTemplate.maximumCount)"
             )
@@ -144,7 +147,7 @@ struct HubInstallations: Sendable {
             _ tags: [Tag],
             _ template: DeviceTemplate? = nil
         ) throws -> RegisterRequest.Installation.Part {
-            let upsert = try RegistrationChanges.upsert(
+            let wanted = WantedRegistration(
                 pns: pns,
                 handle: handle,
                 // The channel is read of the first part alone.
@@ -152,9 +155,9 @@ struct HubInstallations: Sendable {
                 tags: tags + [system],
                 user: user,
                 template: template,
-                expires: expires,
-                request
+                expires: expires
             )
+            let upsert = try RegistrationChanges.upsert(wanted, request)
             return .init(candidate: RegistrationChanges.newID(), upsert: upsert)
         }
         var parts = [try part(own)]
@@ -171,7 +174,7 @@ struct HubInstallations: Sendable {
         }
         let base = found?.map(RegisterRequest.Installation.Base.init)
         switch try await self.changes.make(.install(.init(tag: system, parts: parts, base: base)), request) {
-        case .gone: throw WireHost.Refusal(.gone, "the installation was deleted meanwhile; put it again")
+        case .gone: throw Problem(.gone, "the installation was deleted meanwhile; put it again")
         // Of what replaces whatever there is, a later change has done so already.
         case .superseded: return found == nil
         case .done, .issued, .notFound, .channels, .refused, .unknown: return true
@@ -244,7 +247,7 @@ struct HubInstallations: Sendable {
         let added = try WireTags.tags(tags.added, request.spec.users)
         try request.check(added)
         let removed = try WireTags.tags(tags.removed, request.spec.users)
-        guard (added + removed).allSatisfy({ $0.owned == nil }), !added.isEmpty || !removed.isEmpty else { return nil }
+        guard TagPolicy.areFree(added + removed), !added.isEmpty || !removed.isEmpty else { return nil }
         return RegisterRequest.Patch(add: added, remove: removed, mostTags: WireTags.maximumTags)
     }
 

@@ -1,5 +1,4 @@
 import Crypto
-import HTTPAPI
 import HTTPTypes
 import Hub
 import HubWire
@@ -7,14 +6,15 @@ import Hummingbird
 import Payloads
 import PushModel
 import Store
+import WebServing
 
 /// Sends on the wire.
 struct HubSends: Sendable {
-    let host: WireHost
     let hub: any NotificationHub
     /// Of the hub's sends, which its scheduled ones are among until they begin.
     let store: any JobStore
     let tests: HubTestSends
+    let warnings: SendWarnings
 
     /// To an expression, to all, or to one handle; a test goes to some devices of an expression, or of all.
     func send(_ request: HubRequest) async throws -> Response {
@@ -27,11 +27,11 @@ struct HubSends: Sendable {
         if request.target.has("direct") || request.header(WireNames.deviceHandle) != nil {
             try Self.refuseTest(request)
             guard let handle = request.header(WireNames.deviceHandle) else {
-                throw WireHost.Refusal(.badRequest, "\(WireNames.deviceHandle): is missing, and the send is direct")
+                throw Problem(.badRequest, "\(WireNames.deviceHandle): is missing, and the send is direct")
             }
             // Its sender may mean the handle if it has the tags, or the handle and all devices with the tags.
             guard request.header(WireNames.tags) == nil else {
-                throw WireHost.Refusal(
+                throw Problem(
                     .badRequest,
                     "\(WireNames.tags): a direct send goes to its handle alone; leave the tags out"
                 )
@@ -47,11 +47,11 @@ struct HubSends: Sendable {
         try Self.refuseTest(request)
         try Self.refuseTime(request)
         for name in [WireNames.tags, WireNames.deviceHandle] where request.header(name) != nil {
-            throw WireHost.Refusal(.badRequest, "\(name): a batch goes to the handles in its part devices")
+            throw Problem(.badRequest, "\(name): a batch goes to the handles in its part devices")
         }
         let batch = try DirectSendBody(reading: request.body, contentType: request.headers[.contentType] ?? "")
         guard batch.notification.count <= WireNames.maximumBody else {
-            throw WireHost.Refusal(
+            throw Problem(
                 .contentTooLarge,
                 "the part notification has more than \(WireNames.maximumBody) bytes"
             )
@@ -66,13 +66,13 @@ struct HubSends: Sendable {
         try Self.refuseTest(request)
         // Without tags it would go to all, and it was meant for one.
         guard !request.target.has("direct"), request.header(WireNames.deviceHandle) == nil else {
-            throw WireHost.Refusal(
+            throw Problem(
                 .badRequest,
                 "\(WireNames.deviceHandle): a scheduled send goes to tags or to all, and not to a handle"
             )
         }
         guard let text = request.header(WireNames.scheduleTime), let time = WireTime.loose(text) else {
-            throw WireHost.Refusal(
+            throw Problem(
                 .badRequest,
                 "\(WireNames.scheduleTime): must be a time in UTC, as in 2026-11-21T08:30:00"
             )
@@ -91,17 +91,17 @@ struct HubSends: Sendable {
     func cancel(_ id: String, _ request: HubRequest) async throws -> Response {
         guard let id = JobID(id), let job = try await self.store.job(id, app: request.app), job.work.kind == .send
         else {
-            throw WireHost.Refusal(.notFound, "no such notification")
+            throw Problem(.notFound, "no such notification")
         }
         guard job.state == .scheduled || job.state == .cancelled,
             try await self.store.cancel(id, app: request.app)?.state == .cancelled
-        else { throw WireHost.Refusal(.conflict, "the notification goes out already: it is \(job.state.rawValue)") }
+        else { throw Problem(.conflict, "the notification goes out already: it is \(job.state.rawValue)") }
         return .wire()
     }
 
     private static func refuseTest(_ request: HubRequest) throws {
         guard !request.target.has("test") else {
-            throw WireHost.Refusal(
+            throw Problem(
                 .badRequest,
                 "test: a test send goes to tags or to all, and at once; leave out test, or the handles and the time"
             )
@@ -111,7 +111,7 @@ struct HubSends: Sendable {
     /// It would go out at once, and was meant for another time.
     private static func refuseTime(_ request: HubRequest) throws {
         guard request.header(WireNames.scheduleTime) == nil else {
-            throw WireHost.Refusal(
+            throw Problem(
                 .badRequest,
                 "\(WireNames.scheduleTime): a send for another time goes to schedulednotifications"
             )
@@ -124,7 +124,7 @@ struct HubSends: Sendable {
         guard let text = request.header(WireNames.tags) else { return .everyone }
         // An expression that got lost on its way must not reach everybody.
         guard !text.isEmpty else {
-            throw WireHost.Refusal(.badRequest, "\(WireNames.tags): is empty; leave it out to send to all")
+            throw Problem(.badRequest, "\(WireNames.tags): is empty; leave it out to send to all")
         }
         do { return .expression(try WireTags.expression(text, request.spec.users)) } catch {
             throw error.named(WireNames.tags)
@@ -167,7 +167,7 @@ struct HubSends: Sendable {
         startsAt: Timestamp? = nil
     ) async throws -> Response {
         let warning = warnings.isEmpty ? nil : warnings.map(\.description).joined(separator: "; ")
-        if let warning { self.host.warn(warning, app: request.app, caller: request.caller) }
+        if let warning { self.warnings.warn(warning, request) }
         if request.target.has("test"), let expression = audience.whole {
             let trackingID = Self.repetition(request)
             var response = try await self.tests.send(form, original, to: expression, trackingID: trackingID, request)
@@ -175,7 +175,7 @@ struct HubSends: Sendable {
             return response
         }
         var send = HubSend(app: request.app, form, to: audience, trackingID: Self.repetition(request))
-        (send.caller, send.startsAt, send.original) = (request.caller, startsAt, original)
+        (send.caller, send.startsAt, send.original) = (request.callerName, startsAt, original)
         let id = try await self.hub.take(send)
         var response = Response.wire(WireNames.xml, [], .created)
         let resource = startsAt == nil ? "messages" : "schedulednotifications"

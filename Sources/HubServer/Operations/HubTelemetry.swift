@@ -1,9 +1,9 @@
-import HTTPAPI
 import HTTPTypes
 import Hub
 import HubWire
 import Hummingbird
 import PushModel
+import WebServing
 
 /// What became of a send, on the wire.
 struct HubTelemetry: Sendable {
@@ -11,7 +11,7 @@ struct HubTelemetry: Sendable {
 
     func read(_ id: String, _ request: HubRequest) async throws -> Response {
         guard case .known(let report) = try await self.hub.outcome(of: id, app: request.app) else {
-            throw WireHost.Refusal(.notFound, "no such notification")
+            throw Problem(.notFound, "no such notification")
         }
         var details = WireTelemetry(
             id: id,

@@ -1,20 +1,29 @@
 import Crypto
-import HTTPAPI
 import HTTPTypes
 import Hub
 import HubWire
 import Hummingbird
+import Intake
 import Payloads
 import PushModel
 import Store
+import WebServing
 
 /// Test sends: they go to a few devices of an audience, and the answer has the outcome of each.
 ///
 /// They are jobs like all others, to lists of handles: one job for each notification, because templates make several of one send.
 struct HubTestSends: Sendable {
-    let host: WireHost
+    let intake: JobIntake
+    /// How long the outcomes are waited for.
+    let wait: Duration
     let hub: any ServedHub
     let store: any ResultStore
+    /// Searches of audiences under way.
+    let searches = FairPermits(AudienceCounts.maximumUnderWay)
+
+    init(intake: JobIntake, wait: Duration, hub: any ServedHub, store: any ResultStore) {
+        (self.intake, self.wait, self.hub, self.store) = (intake, wait, hub, store)
+    }
 
     /// The most devices of a test send, as at the original.
     static let mostDevices = 10
@@ -28,7 +37,7 @@ struct HubTestSends: Sendable {
     ///   - trackingID: See ``HubSend/trackingID``.
     ///   - request: The request.
     /// - Returns: The outcome of each device; for a device without one at the end of the wait, the state of its send.
-    /// - Throws: What ``WireHost`` has words for.
+    /// - Throws: ``Problem`` 503 while others search; errors of the hub and the store.
     func send(
         _ form: HubSend.Form,
         _ original: HubSend.Original?,
@@ -36,15 +45,12 @@ struct HubTestSends: Sendable {
         trackingID: String?,
         _ request: HubRequest
     ) async throws -> Response {
-        let caller = WireHost.Caller(app: request.app, name: request.caller)
-        let found = try await self.host.search(for: caller) {
-            try await TestAudience(store: self.store, app: request.app).some(Self.mostDevices, of: audience, form)
-        }
+        let found = try await self.search(audience, form, request)
         var (notifications, outcomes) = Self.divide(found, form, request.spec)
         let ids = try await self.hub.take(notifications.map { $0.send(original, trackingID, request) })
         for (index, id) in ids.enumerated() { notifications[index].job = id.flatMap { JobID($0) } }
         // One after the other: a request waits for one job at a time, as that of a registration does.
-        let deadline = ContinuousClock.now + self.host.registerWait
+        let deadline = ContinuousClock.now + self.wait
         for notification in notifications {
             outcomes += await self.outcomes(of: notification, until: deadline, request)
         }
@@ -57,6 +63,24 @@ struct HubTestSends: Sendable {
             response.headers[.location] = request.address("messages", job.description)
         }
         return response
+    }
+
+    /// Searches an audience, of which few are searched at once.
+    private func search(
+        _ audience: TagExpression,
+        _ form: HubSend.Form,
+        _ request: HubRequest
+    ) async throws -> [Registration] {
+        guard self.searches.take(for: request.caller) else {
+            throw Problem.later(.serviceUnavailable, "too many audiences are being searched at once", seconds: 1)
+        }
+        defer { self.searches.release(of: request.caller) }
+        return try await TestAudience(store: self.store, app: request.app).some(Self.mostDevices, of: audience, form)
+    }
+
+    private func end(of id: JobID, app: AppID, until deadline: ContinuousClock.Instant) async throws -> Job? {
+        let wait = ContinuousClock.now.duration(to: deadline)
+        return try await self.intake.find(id, app: app, until: .outcome, within: wait)
     }
 
     // MARK: Notifications
@@ -80,7 +104,7 @@ struct HubTestSends: Sendable {
                 to: .list(self.list),
                 trackingID: trackingID.map { "\($0):\(self.digest)" }
             )
-            (send.caller, send.original) = (request.caller, original)
+            (send.caller, send.original) = (request.callerName, original)
             return send
         }
 
@@ -175,7 +199,7 @@ struct HubTestSends: Sendable {
         }
         let (job, records): (Job, [DeliveryRecord])
         do {
-            guard let found = try await self.host.end(of: id, app: request.app, until: deadline) else {
+            guard let found = try await self.end(of: id, app: request.app, until: deadline) else {
                 return Self.unknown(devices)
             }
             let query = DeliveryQuery(job: id, app: request.app, limit: 1000)

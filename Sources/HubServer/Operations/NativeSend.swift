@@ -1,9 +1,9 @@
-import HTTPAPI
 import HTTPTypes
 import Hub
 import HubWire
 import Payloads
 import PushModel
+import WebServing
 
 /// A native notification of the wire, as its service's own form.
 struct NativeSend {
@@ -17,16 +17,16 @@ struct NativeSend {
 
     /// Reads format, headers and body.
     ///
-    /// - Throws: ``WireHost/Refusal`` or `InvalidValue` that names the header or member.
+    /// - Throws: ``Problem`` or `InvalidValue` that names the header or member.
     init(_ request: HubRequest, body: [UInt8]) throws {
         guard let format = request.header(WireNames.format) else {
-            throw WireHost.Refusal(.badRequest, "\(WireNames.format): is missing")
+            throw Problem(.badRequest, "\(WireNames.format): is missing")
         }
         guard let platform = WirePlatform(format: format) else {
-            throw WireHost.Refusal(.badRequest, "\(WireNames.format): \"\(format.prefix(40))\" is no format")
+            throw Problem(.badRequest, "\(WireNames.format): \"\(format.prefix(40))\" is no format")
         }
         guard let pns = platform.service, let form = ServiceFormat.of(pns)?.form else {
-            throw WireHost.Refusal(
+            throw Problem(
                 .badRequest,
                 "\(WireNames.format): the platform \(platform.rawValue.lowercased()) cannot be sent to"
             )
@@ -46,7 +46,7 @@ struct NativeSend {
             (payload, warnings) = (translated.message, translated.warnings)
         default:
             guard let text = String(validating: body, as: UTF8.self) else {
-                throw WireHost.Refusal(.badRequest, "the body must be UTF-8")
+                throw Problem(.badRequest, "the body must be UTF-8")
             }
             payload = .string(text)
             headers = given.wns()
@@ -63,19 +63,14 @@ struct NativeSend {
         _ = try PayloadFormatter.format(.native(.init(message: nil, forms: [native])), for: pns)
     }
 
-    private static func json(_ body: [UInt8]) throws(WireHost.Refusal) -> JSONValue {
-        do { return try JSONReader.read(body) } catch {
-            throw WireHost.Refusal(
-                .badRequest,
-                "the body is not JSON: line \(error.line), column \(error.column): \(error.reason)"
-            )
-        }
+    private static func json(_ body: [UInt8]) throws(Problem) -> JSONValue {
+        do { return try JSONReader.read(body) } catch { throw .invalid(error) }
     }
 
     /// The object `message` of a send to FCM.
-    private static func message(in body: JSONValue) throws(WireHost.Refusal) -> JSONValue {
+    private static func message(in body: JSONValue) throws(Problem) -> JSONValue {
         guard case .object(let members) = body, members.count == 1, members[0].name == "message" else {
-            throw WireHost.Refusal(.badRequest, "the body must be an object with the one member message")
+            throw Problem(.badRequest, "the body must be an object with the one member message")
         }
         return members[0].value
     }

@@ -1,42 +1,52 @@
-import HTTPAPI
 import HTTPTypes
 import HubWire
+import Intake
 import PushModel
-import PushlineLogging
 import Store
+import WebServing
+
+/// A registration as a client wants it to be.
+struct WantedRegistration {
+    let pns: PushService
+    let handle: Handle
+    /// How the client wrote the device.
+    let written: WrittenDevice?
+    /// Its tags; that of a user names the user.
+    let tags: [Tag]
+    /// The user, where the client names one by another way.
+    var user: UserName?
+    /// Its template; nil = it is for native notifications.
+    var template: DeviceTemplate?
+    /// When it is to end; nil = the client does not say.
+    var expires: Timestamp?
+}
 
 /// Changes of registrations: as jobs, whose results are waited for, so that a client reads what it wrote.
 struct RegistrationChanges: Sendable {
-    let host: WireHost
+    let intake: JobIntake
+    /// How long a change is waited for.
+    let wait: Duration
     let store: any ResultStore
 
     /// Makes a change.
     ///
     /// - Returns: The hub's result; a refusal of the hub is an error.
-    /// - Throws: ``WireHost/Refusal``: 400 and 410 for refusals, 503 without an answer in time, and where nobody knows it.
+    /// - Throws: ``Problem``: 400 and 410 for refusals, 503 without an answer in time, and where nobody knows it.
     func make(_ change: RegisterRequest, _ request: HubRequest) async throws -> RegisterResult {
-        let job = NewJob(
-            app: request.app,
-            key: request.caller,
-            // A device that registers does not wait for the thousands that a backend brings.
-            priority: request.rule.rights.contains(.manage) ? .normal : .high,
-            work: .register(change),
-            lifetime: self.host.jobLifetime,
-            request: LogContext.request
-        )
-        switch try await self.host.take(job, wait: self.host.registerWait).result {
+        let job = try self.intake.job(of: change, user: nil, from: request.caller, spec: request.spec)
+        switch try await self.intake.take(job, until: .outcome, within: self.wait).result {
         case nil:
-            throw WireHost.Refusal(
+            throw Problem.later(
                 .serviceUnavailable,
                 "the change is not done yet; it continues, and repeating it is safe",
-                retryAfter: 5
+                seconds: 5
             )
-        case .refused(let reason): throw WireHost.Refusal(.badRequest, reason)
+        case .refused(let reason): throw Problem(.badRequest, reason)
         case .unknown(let reason):
-            throw WireHost.Refusal(
+            throw Problem.later(
                 .serviceUnavailable,
                 "it is not known whether the change was made: \(reason); repeating it is safe",
-                retryAfter: 5
+                seconds: 5
             )
         case .some(let result): return result
         }
@@ -44,12 +54,12 @@ struct RegistrationChanges: Sendable {
 
     /// Creates or replaces a registration.
     ///
-    /// - Throws: ``WireHost/Refusal`` 410 for an id that was deleted.
+    /// - Throws: ``Problem`` 410 for an id that was deleted.
     func put(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert, _ request: HubRequest) async throws {
         switch try await self.make(.upsert(id, upsert), request) {
         case .done, .superseded, .issued: return
-        case .gone: throw WireHost.Refusal(.gone, "the registration was deleted; ask for a new id")
-        case .notFound, .channels, .refused, .unknown: throw WireHost.Refusal(.notFound, "no such registration")
+        case .gone: throw Problem(.gone, "the registration was deleted; ask for a new id")
+        case .notFound, .channels, .refused, .unknown: throw Problem(.notFound, "no such registration")
         }
     }
 
@@ -66,56 +76,30 @@ struct RegistrationChanges: Sendable {
 
     /// A live registration of the app.
     ///
-    /// - Throws: ``WireHost/Refusal`` 404.
+    /// - Throws: ``Problem`` 404.
     func live(_ id: String, _ request: HubRequest) async throws -> Registration {
         guard let id = RegistrationID(id), let found = try await self.store.registration(id, app: request.app),
             found.state == .live
-        else { throw WireHost.Refusal(.notFound, "") }
+        else { throw Problem(.notFound, "") }
         return found
     }
 
     /// What a registration is to be.
     ///
-    /// - Parameters:
-    ///   - pns: The service.
-    ///   - handle: The handle.
-    ///   - written: How the client wrote the device.
-    ///   - tags: Its tags; that of a user names the user.
-    ///   - user: The user, where the client names one by another way.
-    ///   - template: Its template; nil = it is for native notifications.
-    ///   - expires: When it is to end; nil = the client does not say.
-    ///   - request: The request.
-    /// - Returns: The change.
     /// - Throws: `InvalidValue` that names the element.
     static func upsert(
-        pns: PushService,
-        handle: Handle,
-        written: WrittenDevice?,
-        tags: [Tag],
-        user: UserName?,
-        template: DeviceTemplate? = nil,
-        expires: Timestamp? = nil,
+        _ wanted: WantedRegistration,
         _ request: HubRequest
     ) throws(InvalidValue) -> RegisterRequest.Upsert {
-        var owner = user
-        var others: [Tag] = []
-        for tag in tags {
-            if owner == nil, let name = tag.owner { owner = try UserName(name.text, request.spec.users) }
-            if let owned = tag.owned {
-                guard let owner, tag == Tag(owned, of: owner) else {
-                    throw InvalidValue(member: "Tags", "\"\(tag)\" belongs to a user other than the registration's")
-                }
-            }
-            if tag.owned != .user { others.append(tag) }
-        }
+        let (owner, others) = try TagPolicy(request.spec).divide(wanted.tags, user: wanted.user) { _ in "Tags" }
         return RegisterRequest.Upsert(
-            pns: pns,
-            handle: handle,
+            pns: wanted.pns,
+            handle: wanted.handle,
             tags: others,
             onBehalf: .init(of: owner),
-            template: template,
-            expires: expires,
-            written: written
+            template: wanted.template,
+            expires: wanted.expires,
+            written: wanted.written
         )
     }
 

@@ -1,4 +1,3 @@
-import HTTPAPI
 import HTTPTypes
 import HubWire
 import Payloads

@@ -1,9 +1,9 @@
-import HTTPAPI
 import HTTPTypes
 import Hub
 import HubWire
 import Payloads
 import PushModel
+import WebServing
 
 /// A send to the templates of registrations.
 struct TemplateSend {
@@ -18,10 +18,10 @@ struct TemplateSend {
 
     /// Reads the properties, and the headers that each service takes of them.
     ///
-    /// - Throws: ``WireHost/Refusal`` or `InvalidValue` that names the property.
+    /// - Throws: ``Problem`` or `InvalidValue` that names the property.
     init(_ request: HubRequest) throws {
         guard !request.target.has("direct"), request.header(WireNames.deviceHandle) == nil else {
-            throw WireHost.Refusal(.badRequest, "a send to templates goes to registrations, and not to a handle")
+            throw Problem(.badRequest, "a send to templates goes to registrations, and not to a handle")
         }
         let given = try SendHeaders(request)
         let headers = given.apns() + given.wns()

@@ -1,8 +1,8 @@
-import HTTPAPI
 import HTTPTypes
 import HubWire
 import PushModel
 import Store
+import WebServing
 
 /// Lets requests in: finds the app and the rule, and checks the token.
 struct HubGate: Sendable {
@@ -35,7 +35,7 @@ struct HubGate: Sendable {
     }
 
     /// Whatever is wrong with a token, its holder learns nothing of it.
-    private static let refused = WireHost.Refusal(.unauthorized, "the token is missing or not valid")
+    private static let refused = Problem(.unauthorized, "the token is missing or not valid")
 
     /// Checks the token of a request.
     ///
@@ -43,7 +43,7 @@ struct HubGate: Sendable {
     ///   - target: Where it goes.
     ///   - authorization: The header.
     /// - Returns: The caller.
-    /// - Throws: ``WireHost/Refusal`` 401 for a hub that does not exist as for a wrong token; `StoreError`.
+    /// - Throws: ``Problem`` 401 for a hub that does not exist as for a wrong token; `StoreError`.
     func pass(_ target: HubTarget, authorization: String?) async throws -> Pass {
         guard let token = authorization.flatMap(SASToken.init(header:)),
             let app = try? AppID(target.hub.lowercased()), let spec = try await self.apps.spec(of: app),
@@ -56,7 +56,7 @@ struct HubGate: Sendable {
             token.covers(authority: target.authority, path: target.path)
         else { throw Self.refused }
         guard spec.azureHub == nil else {
-            throw WireHost.Refusal(.badRequest, "the app's hub is an Azure hub: connect to that one")
+            throw Problem(.badRequest, "the app's hub is an Azure hub: connect to that one")
         }
         return Pass(app: app, spec: spec, rule: rule)
     }
@@ -64,9 +64,9 @@ struct HubGate: Sendable {
     /// Refuses what the rule does not allow.
     ///
     /// 401 and not 403, which official clients try again.
-    static func check(_ right: HubRule.Right, of rule: HubRule) throws(WireHost.Refusal) {
+    static func check(_ right: HubRule.Right, of rule: HubRule) throws(Problem) {
         guard rule.rights.contains(right) else {
-            throw WireHost.Refusal(
+            throw Problem(
                 .unauthorized,
                 "the right \(right.title) is required, and the rule \(rule.name) has it not"
             )

@@ -1,6 +1,6 @@
-import HTTPAPI
 import HTTPTypes
 import HubWire
+import Intake
 import PushModel
 
 /// A request whose token was checked and whose body was read.
@@ -15,17 +15,13 @@ final class HubRequest: Sendable {
 
     init(
         target: HubTarget,
-        app: AppID,
-        spec: AppSpec,
-        rule: HubRule,
+        pass: HubGate.Pass,
         headers: HTTPFields,
         body: [UInt8],
         trackingID: String
     ) {
         self.target = target
-        self.app = app
-        self.spec = spec
-        self.rule = rule
+        (self.app, self.spec, self.rule) = (pass.app, pass.spec, pass.rule)
         self.headers = headers
         self.body = body
         self.trackingID = trackingID
@@ -35,9 +31,17 @@ final class HubRequest: Sendable {
     func header(_ name: String) -> String? { HTTPField.Name(name).flatMap { self.headers[$0] } }
 
     /// The name under which jobs of the rule are listed.
-    var caller: String { Self.caller(self.rule) }
+    var callerName: String { Self.name(self.rule) }
 
-    static func caller(_ rule: HubRule) -> String { "hub:\(rule.name)" }
+    static func name(_ rule: HubRule) -> String { "hub:\(rule.name)" }
+
+    /// Who asks: a rule that may manage is the app's backend, and any other is in the hands of devices.
+    var caller: Caller { Self.caller(self.rule) }
+
+    static func caller(_ rule: HubRule) -> Caller {
+        let role: Role = rule.rights.contains(.manage) ? .operator : .user
+        return Caller(app: rule.app, identity: .key(Self.name(rule)), role: role)
+    }
 
     /// Refuses tags that the app reserves, unless the rule may manage: devices have the key of a rule that may listen.
     ///
@@ -46,13 +50,7 @@ final class HubRequest: Sendable {
     ///   - kept: Those that the registration has already.
     /// - Throws: `InvalidValue`.
     func check(_ tags: [Tag], kept: [Tag] = []) throws(InvalidValue) {
-        guard !self.rule.rights.contains(.manage) else { return }
-        for tag in tags where tag.begins(withOneOf: self.spec.reservedTags) && !kept.contains(tag) {
-            throw InvalidValue(
-                member: "Tags",
-                "\"\(tag)\" begins with a prefix that the app reserves: only a rule with the right manage sets it"
-            )
-        }
+        try TagPolicy(self.spec).check(tags, kept: kept, claimedBy: self.rule)
     }
 
     /// The absolute address of something of this hub.

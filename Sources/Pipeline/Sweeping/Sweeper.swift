@@ -93,7 +93,7 @@ package struct Sweeper: Service {
         var cleaner = Cleaner(store: self.store, ages: self.configuration.retention)
         var leadership: (any Leadership)?
         while !Task.isCancelled {
-            if leadership == nil {
+            if leadership?.isHeld != true {
                 leadership = await self.attempt { try await self.store.lead(as: .sweeper) } ?? nil
             }
             guard leadership != nil else {

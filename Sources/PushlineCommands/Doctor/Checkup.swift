@@ -28,12 +28,14 @@ struct Checkup {
         if let question { credentials += await PushCheckup(senders: senders).run(question, found.apps) }
         await senders.close()
         let hubs = await HubCheckup().run(found.apps)
-        return [found.finding] + broker + host + credentials + hubs + found.blocked
+        return [found.finding] + found.servers + broker + host + credentials + hubs + found.blocked
     }
 
     /// What the store says.
     private struct StoreFindings {
         var finding: Finding
+        /// Of the servers where it is.
+        var servers: [Finding] = []
         var apps: [AppID: AppSpec] = [:]
         /// Apps that nobody can sign in to.
         var retired: Set<AppID> = []
@@ -41,11 +43,17 @@ struct Checkup {
     }
 
     private func store() async -> StoreFindings {
-        let configured = ConfiguredStore(self.configuration)
+        let configured = Composition.store(self.configuration)
+        var found = await self.content(of: configured)
+        found.servers = configured.examine(logger: self.logger).map(Finding.init)
+        return found
+    }
+
+    private func content(of configured: any ConfiguredStore) async -> StoreFindings {
         let place = configured.place
         // Opening would make one: a wrong place would look right.
         guard configured.exists else {
-            let advice = "pushline apps apply FILE makes it, or set \(configured.setting)"
+            let advice = "pushline apps apply FILE makes it, or set \(configured.advice.setting)"
             return StoreFindings(finding: .wrong("store", "\(place): there is none; \(advice)"))
         }
         do {
@@ -66,7 +74,7 @@ struct Checkup {
                 blocked: blocked
             )
         } catch let error as StoreError {
-            let words = "\(place): \(error.message); is the disk full, or does the file belong to another user?"
+            let words = "\(place): \(error.message); \(configured.advice.whenUnavailable)"
             return StoreFindings(finding: .wrong("store", words))
         } catch {
             return StoreFindings(finding: .wrong("store", "\(error)"))

@@ -3,6 +3,7 @@ import Foundation
 import Installation
 import PushModel
 import Settings
+import Store
 
 /// `pushline doctor`.
 struct DoctorCommand: AsyncParsableCommand {
@@ -145,6 +146,12 @@ struct Finding: Sendable, Equatable {
     static func wrong(_ subject: String, _ words: String) -> Finding {
         Finding(subject: subject, isRight: false, words: words)
     }
+
+    init(subject: String, isRight: Bool, words: String) {
+        (self.subject, self.isRight, self.words) = (subject, isRight, words)
+    }
+
+    init(_ seen: StoreObservation) { self.init(subject: seen.subject, isRight: seen.isRight, words: seen.words) }
 
     func line(width: Int) -> String {
         let space = String(repeating: " ", count: max(0, width - self.subject.count))

@@ -9,13 +9,15 @@ import StoreKit
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Back up, restore, check or migrate this host's store.",
-        subcommands: [Backup.self, StoreRestoreCommand.self, Check.self, StoreMigrateCommand.self]
+        abstract: "Back up, restore, check, migrate or move this host's store.",
+        subcommands: [
+            Backup.self, StoreRestoreCommand.self, Check.self, StoreMigrateCommand.self, StoreMoveCommand.self,
+        ]
     )
 
     struct Backup: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write a consistent backup of the store while everything runs, and check it.",
+            abstract: "Write a consistent backup of the store's file while everything runs, and check it.",
             discussion: "Only the owner can read the file: it holds device handles and password hashes."
         )
 
@@ -51,14 +53,18 @@ struct StoreCommand: AsyncParsableCommand {
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Check the store's file and the counts of every job; exit status 1 if something is wrong.",
-            discussion: "Reads the whole file. Safe while everything runs."
+            discussion:
+                "Reads the whole file. Safe while everything runs. PostgreSQL checks its own files; of it the counts are checked."
         )
 
         @OptionGroup var host: HostOptions
 
         func run() async throws {
             let configured = try await self.host.existingStore()
-            var faults = try await configured.explaining { try await configured.check(logger: HostOptions.logger) }
+            if let others = configured.advice.files {
+                Console.note("pushline: the counts alone are checked: \(others)")
+            }
+            var faults = try await configured.explaining { try await configured.checkFiles(logger: HostOptions.logger) }
             let store = try await configured.open(logger: HostOptions.logger)
             let jobs = try await configured.explaining {
                 var (jobs, cursor) = (0, Int64?(0))

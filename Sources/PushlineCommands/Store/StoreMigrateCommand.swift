@@ -13,6 +13,9 @@ struct StoreMigrateCommand: AsyncParsableCommand {
         discussion: """
             Programs never do this by themselves. A step that expands is taken while the programs of the older Pushline run, and they go \
             on; then restart them one after the other. A step that contracts is refused while an older program has the store open.
+
+            In PostgreSQL the tables belong to a role of their own, which --owner names: the programs, as the role of store.url, may only \
+            read and change rows. The first step makes the tables. Nothing is backed up: do it before.
             """
     )
 
@@ -33,7 +36,14 @@ struct StoreMigrateCommand: AsyncParsableCommand {
     @Flag(help: "Make no backup: one of your own is needed to go back.")
     var skipBackup = false
 
+    @Option(help: "PostgreSQL: the role that owns the tables, or is to.")
+    var owner: String?
+
+    @Option(help: "PostgreSQL: the file with the owner's password, and nothing else.", completion: .file())
+    var passwordFile: String?
+
     func validate() throws {
+        if self.passwordFile != nil, self.owner == nil { throw ValidationError("--password-file goes with --owner") }
         if self.skipBackup, self.backup != nil {
             throw ValidationError("--backup and --skip-backup exclude each other")
         }
@@ -41,8 +51,9 @@ struct StoreMigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let store = try await self.host.existingStore()
+        if self.backup != nil, let others = store.advice.backup { throw CommandFailure.usage("--backup: \(others)") }
         try await store.explaining {
-            let (found, steps) = try store.pendingSteps()
+            let (found, steps) = try store.pendingSteps(as: self.role)
             let numbered = zip(steps, (found.number + 1)...).map { (step: $0, number: $1) }
             if self.dryRun { return self.showPlan(found.number, numbered) }
             let wanted = self.expandOnly ? Array(numbered.prefix { $0.step.kind == .expand }) : numbered
@@ -60,14 +71,16 @@ struct StoreMigrateCommand: AsyncParsableCommand {
     /// Takes the steps, each after a word about it; the backup comes before the first one.
     ///
     /// - Returns: The backup's file; nil where none was made.
-    private func take(_ steps: [(step: SchemaStep, number: Int)], from version: Int, of store: ConfiguredStore) throws
-        -> String?
-    {
+    private func take(
+        _ steps: [(step: SchemaStep, number: Int)],
+        from version: Int,
+        of store: any ConfiguredStore
+    ) throws -> String? {
         guard let first = steps.first else { return nil }
         // What would be refused is refused before the backup is written.
         try store.checkOlderPrograms(before: first.number)
         var copy: String?
-        if !self.skipBackup {
+        if !self.skipBackup, store.advice.backup == nil {
             let file = self.backup ?? Self.backupFile(of: store, version: version, at: Date())
             Console.note("pushline: writing a backup to \(file) ...")
             try store.backUp(to: file)
@@ -75,12 +88,14 @@ struct StoreMigrateCommand: AsyncParsableCommand {
         }
         for (step, number) in steps {
             Console.note("pushline: version \(number): \(step.summary) ...")
-            try store.takeStep(to: number)
+            try store.takeStep(to: number, as: self.role)
         }
         return copy
     }
 
-    private static func backupFile(of store: ConfiguredStore, version: Int, at time: Date) -> String {
+    private var role: TableOwner? { self.owner.map { TableOwner(role: $0, passwordFile: self.passwordFile) } }
+
+    private static func backupFile(of store: any ConfiguredStore, version: Int, at time: Date) -> String {
         "\(store.place).version-\(version)-\(time.inFileName)"
     }
 
@@ -98,7 +113,7 @@ struct StoreMigrateCommand: AsyncParsableCommand {
         }
     }
 
-    private func showResult(_ version: Int, _ count: Int, backup: String?, _ store: ConfiguredStore) {
+    private func showResult(_ version: Int, _ count: Int, backup: String?, _ store: any ConfiguredStore) {
         self.host.show(
             .members(["version": .integer(version), "steps": .integer(count), "backup": backup.map { .string($0) }])
         ) {

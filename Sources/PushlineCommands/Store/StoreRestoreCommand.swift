@@ -39,7 +39,7 @@ struct StoreRestoreCommand: AsyncParsableCommand {
         let behind: Int?
         do {
             unfinished = try store.restore(from: self.file, stoppingUnfinished: self.stopUnfinished)
-            let pending = try store.pendingSteps()
+            let pending = try store.pendingSteps(as: nil)
             behind = pending.steps.isEmpty ? nil : pending.found.number
         } catch let error as StoreError {
             throw CommandFailure.failed(error.message)

@@ -1,11 +1,13 @@
 import Broker
 import HTTPAPI
 import Installation
+import Intake
 import Logging
 import PushModel
 import ServiceLifecycle
 import Settings
 import Store
+import WebServing
 
 /// The API behind a server.
 struct APIServer {
@@ -17,7 +19,12 @@ struct APIServer {
     func services() async throws -> [any Service] {
         let settings = self.configuration.api
         let (broker, logger) = (self.parts.broker, self.parts.logger)
-        let limits = APIConfiguration(self.configuration, host: settings.host)
+        var limits = APIConfiguration(
+            ServingLimits(self.configuration),
+            intake: IntakeLimits(self.configuration)
+        )
+        limits.isLoopback = IPAddress.isLoopback(host: settings.host)
+        limits.version = pushlineVersion
         let api = API(
             configuration: limits,
             store: self.parts.store,
@@ -26,7 +33,7 @@ struct APIServer {
             metricsText: self.parts.metricsText
         )
         if try await self.parts.store.apps().isEmpty {
-            let store = ConfiguredStore(self.configuration).metadata
+            let store = Composition.store(self.configuration).metadata
             logger.warning("The store has no apps: pushline apps apply FILE", metadata: store)
         }
         if !limits.isLoopback {

@@ -1,9 +1,9 @@
-import HTTPAPI
 import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
 import ServiceLifecycle
+import WebServing
 
 /// Serves a worker's `/healthz`, `/readyz` and `/metrics` on its own port.
 struct AdminServer: Service {

@@ -1,12 +1,13 @@
 import Broker
-import HTTPAPI
 import HubEmbedded
 import HubServer
 import Installation
+import Intake
 import Logging
 import ServiceLifecycle
 import Settings
 import Store
+import WebServing
 
 /// The hubs of all apps behind a server, on the wire of Azure Notification Hubs.
 struct HubProcess {
@@ -18,8 +19,12 @@ struct HubProcess {
     func services() throws -> [any Service] {
         let settings = self.configuration.hub
         let (broker, logger) = (self.parts.broker, self.parts.logger)
-        let host = WireHost(
-            configuration: APIConfiguration(self.configuration, host: settings.host),
+        let hubs = HubWireServer(
+            configuration: HubConfiguration(
+                ServingLimits(self.configuration),
+                intake: IntakeLimits(self.configuration)
+            ),
+            registrations: EmbeddedRegistrations(store: self.parts.store),
             store: self.parts.store,
             broker: broker,
             logger: logger
@@ -34,10 +39,8 @@ struct HubProcess {
             message: "The hub is served",
             onServing: self.parts.manager.ready,
             logger: logger,
-            refusal: HubResponder.malformed
+            refusal: HubFront.malformed
         )
-        let hub = EmbeddedHub(store: self.parts.store, intake: host, jobLifetime: host.jobLifetime)
-        let responder = HubResponder(host: host, hub: hub, store: self.parts.store)
-        return host.services + (try server.services(responder))
+        return hubs.services + (try server.services(hubs.responder))
     }
 }

@@ -1,5 +1,4 @@
 import Broker
-import HTTPAPI
 import Hub
 import HubAzure
 import HubEmbedded
@@ -12,6 +11,7 @@ import ServiceLifecycle
 import Settings
 import Store
 import UnixSignals
+import WebServing
 
 /// One server process: its parts, and their life together.
 struct PushlineProcess {
@@ -43,7 +43,7 @@ struct PushlineProcess {
                 metadata: ["variables": "\(unknown.joined(separator: ", "))"]
             )
         }
-        let configured = ConfiguredStore(self.configuration)
+        let configured = Composition.store(self.configuration)
         let store = try await configured.open(logger: logger)
         let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
         let azureHubs = AzureHubs(logger: logger)

@@ -1,16 +1,17 @@
 import Broker
 import Foundation
-import HTTPAPI
 import Hummingbird
 import HummingbirdCore
 import HummingbirdHTTP2
 import HummingbirdTLS
 import Installation
+import Intake
 import Logging
 import NIOCore
 import PushModel
 import ServiceLifecycle
 import Settings
+import WebServing
 
 /// A responder behind a server: plain HTTP, or HTTPS with HTTP/1.1 and HTTP/2, with the API's limits of connections.
 struct WebServer {
@@ -70,7 +71,7 @@ struct WebServer {
             host: self.host,
             ports: [self.port],
             keys: "\(self.section).host, \(self.section).port",
-            claim: ConfiguredStore(self.configuration).portClaim,
+            claim: Composition.store(self.configuration).portClaim,
             limits: self.connections,
             logger: logger.quiet,
             onServing: { address in
@@ -121,17 +122,21 @@ struct WebServer {
     }
 }
 
-extension APIConfiguration {
+extension PortClaim: PortSharing {}
+
+extension ServingLimits {
     /// Of a process.
-    ///
-    /// - Parameters:
-    ///   - configuration: The configuration.
-    ///   - host: Where the server listens.
-    init(_ configuration: PushlineConfiguration, host: String) {
-        self.init(configuration.api, process: configuration.process)
-        self.isLoopback = IPAddress.isLoopback(host: host)
+    init(_ configuration: PushlineConfiguration) {
+        self.init(configuration.api)
         self.releaseMemory = Bootstrap.releaseMemory
-        self.version = pushlineVersion
         self.accessLog = configuration.log.access
+    }
+}
+
+extension IntakeLimits {
+    /// Of a process.
+    init(_ configuration: PushlineConfiguration) {
+        self.init()
+        self.drainWait = configuration.process.drainTime / 2
     }
 }

@@ -5,4 +5,7 @@ package enum LeaderRole: String, Sendable, CaseIterable {
 }
 
 /// A role that is held as long as this is there.
-package protocol Leadership: AnyObject, Sendable {}
+package protocol Leadership: AnyObject, Sendable {
+    /// Whether it is held still: where others may take it from a process that is not heard of, it ends by itself.
+    var isHeld: Bool { get }
+}

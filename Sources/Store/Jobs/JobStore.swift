@@ -36,18 +36,3 @@ extension JobStore {
         try await self.jobs(.ids([id], app: app)).items.first
     }
 }
-
-/// Takes jobs that are to be accepted, together with others that come at the same time.
-package protocol JobTaker: Sendable {
-    /// Accepts a job, and has it published.
-    ///
-    /// - Returns: Its id, or that of the job which the same request made before.
-    /// - Throws: ``StoreError`` when it was not accepted.
-    func take(_ job: NewJob) async throws -> JobID
-
-    /// Accepts jobs of one app in one transaction, and has them published.
-    ///
-    /// - Returns: For each its id, or that of the job which the same request made before; nil = too many jobs are unfinished.
-    /// - Throws: ``StoreError`` when none was accepted.
-    func take(_ jobs: [NewJob]) async throws -> [JobID?]
-}

@@ -16,6 +16,16 @@ package struct FlowControl: Sendable {
         self.window = window
     }
 
+    /// As a sweep would have found it so long ago; what it would have taken then, and is there still, is late.
+    ///
+    /// While jobs wait for room, a sweep that is in time keeps their window more than half full. Of what a rate limit lets go only now
+    /// nothing is late.
+    package init(ofSweepInTime lateness: Duration, clock: StoreClock, window: InFlightWindow) {
+        var window = window
+        window.jobMessages = (window.jobMessages + 1) / 2
+        self.init(now: clock.now - lateness.milliseconds, window: window)
+    }
+
     /// How many more delivery messages may be published.
     func messages(for kind: CreditKind, at load: ServiceLoad) -> Int {
         max(0, kind.share(of: self.window.messages) - load.messages)

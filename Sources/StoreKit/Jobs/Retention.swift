@@ -23,7 +23,7 @@ package struct RetainedJob {
     private let finished: Int64?
     /// When it was accepted by the store's clock: a wall clock that was behind then, as at the start of a machine that keeps no time,
     /// made it no older.
-    private let began: Int64
+    package let began: Int64
     private let key: Int64?
     private let hasDeadLetter: Bool
 

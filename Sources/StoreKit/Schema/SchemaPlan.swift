@@ -11,10 +11,28 @@ package struct SchemaPlan: Sendable {
     /// The version that this program's statements are written for.
     package var version: Int { self.steps.count + 1 }
 
+    /// The version of a store that is made new.
+    package var newest: SchemaVersion {
+        (1...self.version).reduce(.first) { self.version($1, after: $0) }
+    }
+
     /// What a program of this plan can do with a store.
     package func fit(_ found: SchemaVersion) -> SchemaFit {
         if found.number < self.version { return .behind }
         return found.opensFrom <= self.version ? .fits : .ahead
+    }
+
+    /// Why a program of this plan does not work with a store, and what to do; nil = it does.
+    package func refusal(of found: SchemaVersion) -> String? {
+        let version = "its tables have version \(found.number)"
+        return switch self.fit(found) {
+        case .fits: nil
+        case .behind: "\(version), and this program needs version \(self.version): run pushline store migrate"
+        case .ahead where found.isMoving: "a store is being moved there: run pushline store move again, which goes on"
+        case .ahead:
+            "\(version), made by a newer Pushline, and this program needs version \(self.version): run the newer one, or restore a backup "
+                + "from before the update"
+        }
     }
 
     /// The steps that a store still needs; none for one that is newer.
@@ -50,6 +68,11 @@ package struct SchemaVersion: Sendable, Hashable {
 
     /// Of a store as a driver creates it.
     package static let first = Self(number: 1, opensFrom: 1)
+
+    /// ``opensFrom`` of a store that rows are moved into: no program opens it before it has all of them.
+    package static let moving = Int(Int32.max)
+
+    package var isMoving: Bool { self.opensFrom == Self.moving }
 }
 
 /// What a program can do with a store.

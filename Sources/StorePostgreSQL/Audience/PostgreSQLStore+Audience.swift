@@ -56,8 +56,7 @@ extension PostgreSQLStore: AudienceEngine {
         }
     }
 
-    /// The devices of a job's list: registrations are read where they stand, and one that has left its service, or is not live, is not a
-    /// target.
+    /// The devices of a job's list.
     package func recipients(_ query: AudienceQuery) async throws -> AudiencePage {
         guard case .recipients(let job) = query.subject else { return AudiencePage(scannedThrough: query.through) }
         var range: SQLStatement = "number > \(query.after) AND number <= \(query.through)"
@@ -66,13 +65,9 @@ extension PostgreSQLStore: AudienceEngine {
         let limit = query.rows == nil ? query.limit : Int.max
         var page = try await self.devices(
             """
-            SELECT number AS "row", coalesce(recipient.handle, registration.handle) AS handle,
-                coalesce(recipient.credential, registration.credential) AS credential, registration.template
-            FROM recipient LEFT JOIN registration ON recipient.handle IS NULL AND registration."row" = number
-                AND registration.pns = recipient.pns AND registration.\(raw: KeptRegistration.live)
-            WHERE job = \(job) AND recipient.pns = \(query.pns.number) AND \(range)
-                AND (recipient.handle IS NOT NULL OR registration."row" IS NOT NULL)
-            ORDER BY number LIMIT \(limit)
+            SELECT \(raw: ListedDevice.address), r.template FROM \(raw: ListedDevice.source)
+            WHERE t.job = \(job) AND t.pns = \(query.pns.number) AND \(range) AND \(raw: ListedDevice.isThere)
+            ORDER BY t.number LIMIT \(limit)
             """,
             query
         )
@@ -176,6 +171,11 @@ extension PostgreSQLStore: AudienceEngine {
     }
 
     private func page(_ list: DeviceList, _ query: AudienceQuery) async throws -> AudiencePage {
+        try await self.page(list, query.kind, through: query.through)
+    }
+
+    /// The devices of a list with the names of their credentials.
+    func page(_ list: DeviceList, _ kind: RegistrationKind, through: Int64) async throws -> AudiencePage {
         let credentials = Set(list.credentials)
         var names = self.numbers.credentials(credentials)
         let unknown = credentials.filter { names[$0] == nil }
@@ -183,8 +183,8 @@ extension PostgreSQLStore: AudienceEngine {
             try self.numbers.keep(await self.rows(KnownNumbers.names(of: unknown.sorted())))
             names = self.numbers.credentials(credentials)
         }
-        var page = AudiencePage(scannedThrough: query.through)
-        try list.append(to: &page, names, query.kind)
+        var page = AudiencePage(scannedThrough: through)
+        try list.append(to: &page, names, kind)
         return page
     }
 }

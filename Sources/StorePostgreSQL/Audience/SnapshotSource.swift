@@ -27,7 +27,7 @@ struct SnapshotSource: RowSource {
 
     /// The last row that there is.
     func lastRow() throws -> Int64 {
-        try self.rows("SELECT coalesce(max(\"row\"), 0) AS last FROM registration").first?["last"] ?? 0
+        try self.rows(CampaignTable.highest).first?["last"] ?? 0
     }
 
     private func rows(_ statement: SQLStatement) throws -> [SQLRow] {

@@ -6,13 +6,6 @@ import StoreSQL
 /// What a search for due messages asks for, read ahead: in one round trip what groups there are, and in another what is in those that have
 /// something due.
 struct DueSnapshot: DueSource {
-    /// An app's messages to a push service at a priority.
-    struct Load: Hashable {
-        let app: Int64
-        let pns: PushService
-        let priority: Priority
-    }
-
     /// A message, and when it was due.
     struct Row {
         let message: OutboxMessage
@@ -20,11 +13,10 @@ struct DueSnapshot: DueSource {
         let due: Int64
     }
 
-    let limits: DueLimits
+    let services: ServiceLoads
     /// Those with something due, in the order of the index.
     fileprivate let groups: [DueGroup]
     fileprivate let rows: [DueGroup: [Row]]
-    fileprivate let loads: [Load: (messages: Int, devices: Int)]
     /// Of messages of jobs.
     fileprivate let inFlight: [DueGroup: Int]
 
@@ -48,13 +40,7 @@ struct DueSnapshot: DueSource {
     func isPaused(_ queue: WorkQueue, app: Int64) -> Bool { false }
 
     func load(of app: Int64, at pns: PushService, _ priority: Priority) -> ServiceLoad {
-        if self.limits.isPaused(.deliver(pns), app: app) { return ServiceLoad(isPaused: true) }
-        let load = self.loads[Load(app: app, pns: pns, priority: priority)] ?? (0, 0)
-        return ServiceLoad(
-            messages: load.messages,
-            devices: load.devices,
-            limits: self.limits.limits(of: app, at: pns)
-        )
+        self.services.load(of: app, at: pns, priority)
     }
 
     func jobsInFlight(of app: Int64, in queue: WorkQueue, _ priority: Priority, most: Int) -> Int {
@@ -66,11 +52,8 @@ struct DueSnapshot: DueSource {
 extension PostgreSQLStore {
     /// What is due in some queues; nil = nothing.
     func dueMessages(in queues: Set<WorkQueue>, limit: Int, _ flow: FlowControl) async throws -> DueSnapshot? {
-        let (found, pauses) = try await self.rows(DueReads.groups, "SELECT queue, app FROM pause")
-        let paused = try pauses.compactMap { row -> (queue: WorkQueue, app: Int64)? in
-            guard let queue = WorkQueue(try row["queue"] as String) else { return nil }
-            return (queue, try row["app"])
-        }
+        let (found, pauses) = try await self.rows(DueReads.groups, ServiceLoads.Reads.pauses)
+        let paused = try ServiceLoads.Reads.paused(pauses)
         var groups: [DueGroup] = []
         for row in found where try (row["due"] as Int64) <= flow.now {
             let group = try DueGroup(row)
@@ -81,7 +64,7 @@ extension PostgreSQLStore {
         guard !groups.isEmpty else { return nil }
         let reads = try DueReads(groups: groups, limit: limit, now: flow.now, window: flow.window)
         let answers = try await self.rows(reads.statements)
-        return try reads.snapshot(answers, paused: paused)
+        return try reads.snapshot(answers)
     }
 }
 
@@ -91,18 +74,18 @@ struct DueReads {
     let limit: Int
     let now: Int64
     let window: InFlightWindow
-    /// What an app has under way to services whose credit is asked for.
-    private let loads: [DueSnapshot.Load]
+    /// At the services whose credit is asked for.
+    private let services: ServiceLoads.Reads
 
     init(groups: [DueGroup], limit: Int, now: Int64, window: InFlightWindow) throws {
         (self.groups, self.limit, self.now, self.window) = (groups, limit, now, window)
-        var loads: Set<DueSnapshot.Load> = []
+        var loads: Set<ServiceLoads.Key> = []
         for group in groups {
             var services = PushService.allCases.filter { group.blockedOn & $0.bit != 0 }
             if case .deliver(let pns) = try WorkQueue(number: group.queue) { services.append(pns) }
             for pns in services { loads.insert(.init(app: group.app, pns: pns, priority: group.priority)) }
         }
-        self.loads = Array(loads)
+        self.services = ServiceLoads.Reads(loads, now: now)
     }
 
     /// All groups, each with its first due time, found by one look each: with the due time among the values the next one's first row is
@@ -155,29 +138,10 @@ struct DueReads {
             WHERE g.queue < \(raw: "\(WorkQueue.firstDelivery)") AND g.state = \(raw: "\(MessageState.deferred.rawValue)")
             GROUP BY g.place
             """,
-            self.serviceLoads,
-            """
-            SELECT rate_limit.app, rate_limit.pns, rate_limit.credential, credential.name, rate_limit.rate, rate_limit.tat
-            FROM rate_limit LEFT JOIN credential ON credential.number = rate_limit.credential
-            WHERE rate_limit.app = ANY(\(apps))
-            """,
-        ]
+        ] + self.services.statements
     }
 
-    private var serviceLoads: SQLStatement {
-        func column(_ value: (DueSnapshot.Load) -> Int64) -> SQLArray { .integers(self.loads.map { value($0) }) }
-        let states = "\(MessageState.published.rawValue), \(MessageState.deferred.rawValue)"
-        return """
-            SELECT asked.place, load.messages, load.devices
-            FROM unnest(\(column { $0.app }), \(column { Int64(WorkQueue.deliver($0.pns).number) }), \(column { Int64($0.priority.rank) }))
-                WITH ORDINALITY AS asked(app, queue, priority, place) CROSS JOIN LATERAL (
-                SELECT count(*) AS messages, CAST(coalesce(sum(size), 0) AS bigint) AS devices FROM message
-                WHERE message.priority = asked.priority AND message.app = asked.app AND message.queue = asked.queue
-                    AND message.state IN (\(raw: states)) AND message.size > 0) AS load
-            """
-    }
-
-    func snapshot(_ answers: [[SQLRow]], paused: [(queue: WorkQueue, app: Int64)]) throws -> DueSnapshot {
+    func snapshot(_ answers: [[SQLRow]]) throws -> DueSnapshot {
         let names = try Dictionary(
             uniqueKeysWithValues: answers[0].map { (try $0["number"] as Int64, try AppID(stored: $0["name"])) }
         )
@@ -196,15 +160,10 @@ struct DueReads {
         }
         var inFlight: [DueGroup: Int] = [:]
         for row in answers[2] { inFlight[self.groups[(try row["place"] as Int) - 1]] = try row["messages"] }
-        var loads: [DueSnapshot.Load: (messages: Int, devices: Int)] = [:]
-        for row in answers[3] {
-            loads[self.loads[(try row["place"] as Int) - 1]] = (try row["messages"], try row["devices"])
-        }
         return DueSnapshot(
-            limits: try DueLimits(answers[4], paused: paused, now: self.now),
+            services: try self.services.loads(Array(answers[3...])),
             groups: self.groups,
             rows: rows,
-            loads: loads,
             inFlight: inFlight
         )
     }

@@ -3,63 +3,18 @@ import Store
 import StoreKit
 import StoreSQL
 
-/// What apps' deliveries are held back by: pauses and rate limits.
-struct DueLimits: Sendable {
-    /// A row of the table `rate_limit`.
-    struct Row: Sendable {
-        /// Its number; 0 = the default one.
-        let credential: Int64
-        let name: CredentialName
-        let rate: Int
-        var tat: Int64
-    }
-
-    struct Key: Hashable, Sendable {
-        let app: Int64
-        let pns: PushService
-    }
-
-    fileprivate(set) var rows: [Key: [Row]]
-    private let paused: [(queue: WorkQueue, app: Int64)]
-    private let now: Int64
-
-    init(_ rows: [SQLRow], paused: [(queue: WorkQueue, app: Int64)], now: Int64) throws {
-        (self.paused, self.now) = (paused, now)
-        self.rows = [:]
-        for row in rows {
-            let key = Key(app: try row["app"], pns: try PushService(stored: row["pns"]))
-            let limit = Row(
-                credential: try row["credential"],
-                name: try (row["name"] as String?).map { try CredentialName(stored: $0) } ?? .default,
-                rate: try row["rate"],
-                tat: try row["tat"]
-            )
-            self.rows[key, default: []].append(limit)
-        }
-    }
-
-    func isPaused(_ queue: WorkQueue, app: Int64) -> Bool {
-        self.paused.contains { $0.queue == queue && [PauseTable.allApps, app].contains($0.app) }
-    }
-
-    func limits(of app: Int64, at pns: PushService) -> RateLimits {
-        let rows = self.rows[Key(app: app, pns: pns), default: []]
-        return RateLimits(rows.map { (credential: $0.name, rate: $0.rate, tat: $0.tat) }, now: self.now)
-    }
-}
-
 /// Takes messages that were due when they were looked for.
 ///
 /// Two processes that look at once find the same rows: a message is the one's whose write finds its epoch as it was, and its time past.
 struct DueTaking {
     private let now: Int64
-    private let found: DueLimits
-    private var limits: DueLimits
+    private let found: RateLimitRows
+    private var limits: RateLimitRows
     private var taken: [OutboxMessage] = []
     /// Messages that are due later, and when.
     private var postponed: [(message: OutboxMessage, due: Int64)] = []
 
-    init(now: Int64, limits: DueLimits) { (self.now, self.found, self.limits) = (now, limits, limits) }
+    init(now: Int64, limits: RateLimitRows) { (self.now, self.found, self.limits) = (now, limits, limits) }
 
     /// Takes a message, and counts its devices for the rate limits: each leaves less for those behind it.
     ///
@@ -81,19 +36,14 @@ struct DueTaking {
             return
         }
         self.taken.append(due.message)
-        guard devices.all > 0, let spent = limits.spend(devices, .retry, due.message.priority) else { return }
-        let key = DueLimits.Key(app: due.app, pns: pns)
-        for index in self.limits.rows[key, default: []].indices {
-            guard let name = self.limits.rows[key]?[index].name, let tat = spent[name] else { continue }
-            self.limits.rows[key]?[index].tat = tat
-        }
+        _ = self.limits.spend(devices, of: due.app, at: pns, .retry, due.message.priority)
     }
 
     /// The messages that nobody else has taken, under their new epochs.
     var transaction: SQLTransaction<[OutboxMessage]> {
         let messages = self.taken
         return SQLTransaction(
-            SQLDecision(writing: [self.taking] + self.postponement + self.spending) { answers in
+            SQLDecision(writing: [self.taking] + self.postponement + self.limits.writes(since: self.found)) { answers in
                 let taken = Set(try answers[0].rows.map { try $0["id"] as Int64 })
                 return messages.filter { taken.contains($0.id.number) }.map { $0.with(epoch: $0.epoch + 1) }
             }
@@ -124,50 +74,18 @@ struct DueTaking {
             """
         ]
     }
-
-    /// Guarded by what was read: who counts at the same time counts again.
-    private var spending: [SQLStatement] {
-        let keys = self.limits.rows.keys.sorted { ($0.app, $0.pns.number) < ($1.app, $1.pns.number) }
-        return keys.flatMap { key in
-            zip(self.found.rows[key, default: []], self.limits.rows[key, default: []]).compactMap {
-                old,
-                new -> SQLStatement? in
-                guard old.tat != new.tat else { return nil }
-                let spend: SQLStatement = """
-                    UPDATE rate_limit SET tat = \(new.tat) WHERE app = \(key.app) AND pns = \(key.pns.number)
-                        AND credential = \(new.credential) AND tat = \(old.tat)
-                    """
-                return spend.expecting(1)
-            }
-        }
-    }
 }
 
 extension PostgreSQLStore {
     /// How many devices of a message that is to be taken have each credential but the default one, where that matters: where an app has
     /// several at a service, and a rate limit for one of them.
-    func namedDevices(of due: DueMessage, _ limits: DueLimits) async throws -> [CredentialName: Int] {
+    func namedDevices(of due: DueMessage, _ limits: RateLimitRows) async throws -> [CredentialName: Int] {
         guard case .deliver(let pns) = due.message.queue, due.state != .deferred,
             limits.limits(of: due.app, at: pns).areSeveral
         else { return [:] }
-        let batches = try await self.rows(
-            "SELECT job, retries FROM batch WHERE message = \(due.message.id.number) AND open = 1 AND retries IS NOT NULL"
+        let batches = try await self.rows(RetriedDevices.batches(of: due.message.id))
+        return try RetriedDevices.counts(
+            try await self.rows(batches.map { try RetriedDevices.credentials(of: $0, at: pns) })
         )
-        var counts: [CredentialName: Int] = [:]
-        for batch in batches {
-            let devices = SQLArray.integers(try RetryList.decode(batch["retries"]).map { $0.row })
-            // A place in a list is no registration's row, and in a list only handles have a credential.
-            let found = try await self.rows(
-                """
-                SELECT credential.name FROM (
-                    SELECT credential AS number FROM registration WHERE "row" = ANY(\(devices))
-                    UNION ALL SELECT credential FROM recipient
-                    WHERE job = \(try batch["job"] as Int64) AND pns = \(pns.number) AND number = ANY(\(devices))
-                ) AS device JOIN credential ON credential.number = device.number
-                """
-            )
-            for row in found { counts[try CredentialName(stored: row["name"]), default: 0] += 1 }
-        }
-        return counts
     }
 }

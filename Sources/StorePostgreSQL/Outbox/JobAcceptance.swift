@@ -79,13 +79,24 @@ struct JobAcceptance: Sendable {
 
     private func load(_ window: Window) -> SQLStatement {
         let most = self.limits.window.jobMessages
+        return Self.load(of: "\(self.number)", in: window.queue, window.priority, now: self.clock.now, most: most)
+    }
+
+    /// What an app has of jobs in a queue, for ``StoreKit/JobLoad``.
+    static func load(
+        of app: SQLStatement,
+        in queue: WorkQueue,
+        _ priority: Priority,
+        now: Int64,
+        most: Int
+    ) -> SQLStatement {
         let messages: SQLStatement = """
-            SELECT 1 FROM message WHERE priority = \(window.priority.rank) AND app = \(self.number) AND queue = \(window.queue.number)
+            SELECT 1 FROM message WHERE priority = \(priority.rank) AND app = \(app) AND queue = \(queue.number)
             """
         return """
             SELECT (SELECT count(*) FROM (\(messages) AND \(raw: Self.isInFlight) LIMIT \(most)) AS present) AS in_flight,
                 (SELECT count(*) FROM (\(messages) AND state = \(raw: "\(MessageState.deferred.rawValue)") AND blocked_on = 0
-                    AND due <= \(self.clock.now) LIMIT \(most)) AS waiting) AS waiting
+                    AND due <= \(now) LIMIT \(most)) AS waiting) AS waiting
             """
     }
 
@@ -228,5 +239,5 @@ extension JobAdmission.Joinable {
 }
 
 extension JobLoad {
-    fileprivate init(_ row: SQLRow) throws { self.init(inFlight: try row["in_flight"], waiting: try row["waiting"]) }
+    init(_ row: SQLRow) throws { self.init(inFlight: try row["in_flight"], waiting: try row["waiting"]) }
 }

@@ -28,8 +28,7 @@ struct JobInsertion {
 
     /// In the order in which rows are held: messages first.
     var statements: [SQLStatement] {
-        var statements = self.joins
-        if let messages = self.newMessages { statements.append(messages) }
+        var statements = self.joins + self.newMessages
         statements.append(self.jobs)
         if let keys = self.keys { statements.append(keys) }
         let audiences = self.rows.compactMap { row in row.work.audience.map { (row.sequence, $0) } }
@@ -61,17 +60,13 @@ struct JobInsertion {
         }
     }
 
-    private var newMessages: SQLStatement? {
+    private var newMessages: [SQLStatement] {
         let new = self.messages.filter { $0.message.joined == nil }
-        guard !new.isEmpty else { return nil }
-        let values = new.map { id, message in
-            [id] + NewMessage(message, from: self.first, app: self.app, now: self.now).values
-        }
-        let columns = values[0].indices.map { column in SQLArray.integers(values.map { $0[column] }) }
-        return """
-            INSERT INTO message(id, app, queue, priority, state, due, open, size, first, last, redeliveries)
-            SELECT * FROM unnest(\(SQLStatement(joining: columns.map { "\($0)" }, with: ", ")))
-            """
+        return OutboxRows.messages(
+            new.map { id, message in
+                (id, NewMessage(message, from: self.first, app: self.app, now: self.now))
+            }
+        )
     }
 
     // MARK: Jobs
@@ -132,11 +127,16 @@ struct JobInsertion {
                 LEFT JOIN credential ON credential.app = \(self.app) AND credential.pns = device.pns AND credential.name = device.name
             """
         guard devices.contains(where: { name($0.device) != nil }) else { return [insertion] }
-        let mention: SQLStatement = """
-            INSERT INTO credential(app, pns, name)
-            SELECT DISTINCT CAST(\(self.app) AS bigint), device.pns, device.name FROM unnest(\(services), \(names)) AS device(pns, name)
-            WHERE device.name IS NOT NULL ORDER BY 2, 3 ON CONFLICT (app, pns, name) DO NOTHING
-            """
-        return [mention, insertion]
+        let apps = SQLArray.integers(devices.map { _ in self.app })
+        return [Self.mention(apps: apps, services: services, names: names), insertion]
+    }
+
+    /// Gives numbers to credentials that devices name, whether they are declared or not; nil = the default one.
+    static func mention(apps: SQLArray, services: SQLArray, names: SQLArray) -> SQLStatement {
+        """
+        INSERT INTO credential(app, pns, name)
+        SELECT DISTINCT device.* FROM unnest(\(apps), \(services), \(names)) AS device(app, pns, name)
+        WHERE device.name IS NOT NULL ORDER BY 1, 2, 3 ON CONFLICT (app, pns, name) DO NOTHING
+        """
     }
 }

@@ -71,14 +71,14 @@ extension PostgreSQLStore: OutboxStore {
         limit: Int
     ) async throws -> [OutboxMessage] {
         try await self.repeating {
-            let flow = FlowControl(now: self.clock.now, window: self.limits.window)
+            let flow = self.flowControl
             let finder = DueMessages(flow: flow, roundRobin: self.roundRobin, queues: queues, overdue: overdue)
             guard let found = try await self.dueMessages(in: queues, limit: limit, flow) else { return [] }
             let due = try finder.find(limit: limit, in: found)
             guard !due.isEmpty else { return [] }
-            var taking = DueTaking(now: flow.now, limits: found.limits)
+            var taking = DueTaking(now: flow.now, limits: found.services.limits)
             for message in due {
-                let named = try await self.namedDevices(of: message, found.limits)
+                let named = try await self.namedDevices(of: message, found.services.limits)
                 taking.add(message, named: named)
             }
             return try await self.attempt(taking.transaction)

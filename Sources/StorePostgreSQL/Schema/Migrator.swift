@@ -1,9 +1,13 @@
 package import Store
+package import StoreKit
 import StoreSQL
 
 /// Makes the tables, as a role that owns them; the programs' role may only read and change rows.
 package struct Migrator {
     private let wire: Wire
+    private let plan: SchemaPlan
+    /// Of a database without tables.
+    private static let nothing = SchemaVersion(number: 0, opensFrom: 0)
     /// For a statement, and for the end of another migration.
     private static let patience = Duration.seconds(600)
     /// How long a statement waits for others' locks, before everybody waits for it.
@@ -16,18 +20,55 @@ package struct Migrator {
     ///
     /// - Throws: ``StoreError``.
     package init(_ addresses: ServerAddresses, deadlines: Deadlines = Deadlines()) throws(StoreError) {
-        self.wire = try Servers(addresses, deadlines, .migration).connect().wire
+        try self.init(addresses, deadlines: deadlines, plan: Schema.plan)
     }
 
-    /// Makes what is not there yet.
+    /// A test has steps of its own.
+    init(_ addresses: ServerAddresses, deadlines: Deadlines = Deadlines(), plan: SchemaPlan) throws(StoreError) {
+        self.wire = try Servers(addresses, deadlines, .migration).connect().wire
+        self.plan = plan
+    }
+
+    /// What the tables lack of this program's; any role that may read them can ask.
+    ///
+    /// - Returns: The version found, 0 where there are no tables, and the steps in order; no step where a program can open the store.
+    /// - Throws: ``StoreError`` where no steps lead from there.
+    package func pendingSteps() throws -> (found: SchemaVersion, steps: ArraySlice<SchemaStep>) {
+        do {
+            guard let found = try Schema.found(self.wire, until: .now + Self.patience) else {
+                return (Self.nothing, [Schema.creation] + self.plan.steps)
+            }
+            if self.plan.fit(found) == .ahead, let refusal = self.plan.refusal(of: found) {
+                throw StoreError(.unavailable, refusal)
+            }
+            return (found, self.plan.steps(after: found))
+        } catch let error as WireFault { throw error.ofRead }
+    }
+
+    /// Takes all steps that are pending.
     ///
     /// - Parameter role: The programs' role, which is there.
-    /// - Returns: Whether there was anything to make.
-    /// - Throws: ``StoreError``: the tables are another release's, or are locked all the time.
+    /// - Returns: Whether there was anything to do.
+    /// - Throws: ``StoreError``: the tables are a later release's, or are locked all the time.
     package func migrate(programs role: String) throws -> Bool {
+        let (found, steps) = try self.pendingSteps()
+        return try steps.indices.reduce(false) { isNew, index in
+            try self.takeStep(to: found.number + 1 + index - steps.startIndex, programs: role) || isNew
+        }
+    }
+
+    /// Takes the next step, in one transaction; waits for other migrations.
+    ///
+    /// - Parameters:
+    ///   - number: The version to which it leads; nothing is done where another has taken it.
+    ///   - role: The programs' role, which is there, and another than the tables' owner.
+    /// - Returns: Whether it was taken here.
+    /// - Throws: ``StoreError``: the tables are locked all the time, or what PostgreSQL says.
+    @discardableResult
+    package func takeStep(to number: Int, programs role: String) throws -> Bool {
         var left = Self.attempts
         while true {
-            do { return try self.attempt(role) } catch let error as WireFault {
+            do { return try self.attempt(number, role) } catch let error as WireFault {
                 left -= 1
                 guard error.isLockTimeout, left > 0 else { throw error.ofRead }
             }
@@ -35,36 +76,30 @@ package struct Migrator {
     }
 
     /// One at a time; all of it or nothing.
-    private func attempt(_ role: String) throws -> Bool {
+    private func attempt(_ number: Int, _ role: String) throws -> Bool {
         do {
-            let found = try self.send([
-                PostgreSQLStatement("BEGIN"),
-                PostgreSQLStatement("SELECT 1 AS locked FROM pg_advisory_xact_lock($1)", [.integer(Self.lock)]),
-                PostgreSQLStatement("SET LOCAL lock_timeout = '\(Self.lockTimeout)'"),
-                PostgreSQLStatement(
-                    """
-                    SELECT quote_ident(current_schema()) AS schema, quote_ident($1) AS role,
-                        to_regclass('store_version') IS NOT NULL AS is_there
-                    """,
-                    [.text(role)]
-                ),
-            ])
-            guard let row = found[3].rows.first, let schema = try row["schema"] as String? else {
-                throw StoreError(.unavailable, "the database has no schema for the store's tables")
-            }
-            guard try !(row["is_there"] as Bool) else {
-                try self.check()
+            let (schema, programs) = try self.begin(role)
+            let found = try Schema.found(self.wire, until: .now + Self.patience)
+            guard (found ?? Self.nothing).number == number - 1 else {
+                _ = try self.send([PostgreSQLStatement("ROLLBACK")])
                 return false
             }
-            let made = try self.send(Schema.tables.map { PostgreSQLStatement($0) } + [Self.ownSequences])
-            let sequences = try Schema.sequences + (made.last?.rows ?? []).map { try $0["name"] as String }
-            let rights = Self.rights(schema: schema, role: try row["role"], sequences: sequences)
-            let version = PostgreSQLStatement("INSERT INTO store_version VALUES ($1)", [.integer(Schema.version)])
-            _ = try self.send(
-                rights.map { PostgreSQLStatement($0) } + [
-                    version, SchemaKeys.random().insertion, PostgreSQLStatement("COMMIT"),
-                ]
-            )
+            if number == 1 {
+                try self.makeTables(schema: schema, programs: programs)
+            } else {
+                // Of our own: no text of theirs has such a sign.
+                let parts = self.plan.steps[number - 2].sql.split(separator: ";")
+                _ = try self.send(parts.map { PostgreSQLStatement(String($0)) })
+            }
+            let version = self.plan.version(number, after: found ?? .first)
+            _ = try self.send([
+                PostgreSQLStatement("DELETE FROM store_version"),
+                PostgreSQLStatement(
+                    "INSERT INTO store_version VALUES ($1, $2)",
+                    [.integer(Int64(version.number)), .integer(Int64(version.opensFrom))]
+                ),
+                PostgreSQLStatement("COMMIT"),
+            ])
             return true
         } catch {
             // What the transaction came to nothing by is what is to be told.
@@ -73,11 +108,45 @@ package struct Migrator {
         }
     }
 
-    private func check() throws {
+    /// Begins a transaction that no other migration is beside.
+    ///
+    /// - Returns: The names of the schema and of the programs' role, in quotes where they need them.
+    private func begin(_ role: String) throws -> (schema: String, programs: String) {
         let found = try self.send([
-            PostgreSQLStatement("SELECT version FROM store_version"), PostgreSQLStatement("COMMIT"),
+            PostgreSQLStatement("BEGIN"),
+            PostgreSQLStatement("SELECT 1 AS locked FROM pg_advisory_xact_lock($1)", [.integer(Self.lock)]),
+            PostgreSQLStatement("SET LOCAL lock_timeout = '\(Self.lockTimeout)'"),
+            PostgreSQLStatement(
+                """
+                SELECT quote_ident(current_schema()) AS schema, quote_ident($1) AS role, current_user = $1 AS is_own,
+                    EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1) AS is_there
+                """,
+                [.text(role)]
+            ),
         ])
-        try Schema.check(version: found[0].rows.first?["version"] ?? 0)
+        guard let row = found[3].rows.first else {
+            throw StoreError(.corrupt, "PostgreSQL does not say its schema")
+        }
+        guard try row["is_there"] else {
+            throw StoreError(
+                .unavailable,
+                "there is no role \(role), as which the programs connect: CREATE ROLE makes it"
+            )
+        }
+        guard try !(row["is_own"] as Bool) else {
+            throw StoreError(.conflict, "the programs' role \(role) must not own the tables: take the steps as another")
+        }
+        guard let schema = try row["schema"] as String? else {
+            throw StoreError(.unavailable, "the database has no schema for the store's tables")
+        }
+        return (schema, try row["role"])
+    }
+
+    private func makeTables(schema: String, programs: String) throws {
+        let made = try self.send(Schema.tables.map { PostgreSQLStatement($0) } + [Self.ownSequences])
+        let sequences = try Schema.sequences + (made.last?.rows ?? []).map { try $0["name"] as String }
+        let rights = Self.rights(schema: schema, role: programs, sequences: sequences)
+        _ = try self.send(rights.map { PostgreSQLStatement($0) } + [SchemaKeys.random().insertion])
     }
 
     private func send(_ statements: [PostgreSQLStatement]) throws(WireFault) -> [SQLAnswer] {
@@ -116,7 +185,7 @@ package struct Migrator {
 
 extension WireFault {
     /// Others hold what a statement needs.
-    fileprivate var isLockTimeout: Bool {
+    var isLockTimeout: Bool {
         if case .refused(let refusal) = self { refusal.state == "55P03" } else { false }
     }
 }

@@ -38,6 +38,8 @@ extension Schema {
         """,
         "CREATE INDEX session_of_user ON session(app, \"user\")",
         "CREATE INDEX session_ends ON session(ends)",
+        // Who has the roles that one process has for all: until, by the server's clock.
+        "CREATE TABLE leader(role \(text) PRIMARY KEY, holder \(text) NOT NULL, until timestamptz NOT NULL)",
         """
         CREATE TABLE rate_limit(
             app bigint NOT NULL REFERENCES app, pns bigint NOT NULL, credential bigint NOT NULL, rate bigint NOT NULL,

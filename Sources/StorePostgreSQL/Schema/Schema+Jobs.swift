@@ -50,7 +50,8 @@ extension Schema {
             finished bigint, cleared smallint NOT NULL DEFAULT 0, emptied smallint NOT NULL DEFAULT 0, inline_pns smallint,
             inline_to bigint, inline_size integer, label \(text), request \(text),
             scheduled bigint GENERATED ALWAYS AS (CASE WHEN \(JobTransition.scheduled) THEN starts_at END) STORED,
-            failed smallint GENERATED ALWAYS AS (CASE WHEN \(JobTransition.failed) THEN state END) STORED)
+            failed smallint GENERATED ALWAYS AS (CASE WHEN \(JobTransition.failed) THEN state END) STORED,
+            closing bigint GENERATED ALWAYS AS (CASE WHEN \(JobCompletion.isFannedOut) THEN sequence END) STORED)
             WITH (fillfactor = 50, toast_tuple_target = 512)
         """,
         "CREATE INDEX job_app ON job(app, sequence)",
@@ -58,9 +59,13 @@ extension Schema {
         "CREATE INDEX job_key ON job(app, key, sequence) WHERE key IS NOT NULL",
         "CREATE INDEX job_label ON job(app, label, sequence) WHERE label IS NOT NULL",
         "CREATE INDEX job_ends ON job(ends)",
+        // Of jobs whose time was over until then all are final, or being stopped.
+        "CREATE TABLE overdue(through bigint NOT NULL)",
+        "INSERT INTO overdue VALUES (0)",
         "CREATE INDEX job_stopped ON job(stopped) WHERE stopped IS NOT NULL",
         "CREATE INDEX job_scheduled ON job(app, scheduled) WHERE scheduled IS NOT NULL",
         "CREATE INDEX job_failed ON job(app, failed, sequence) WHERE failed IS NOT NULL",
+        "CREATE INDEX job_closing ON job(closing) WHERE closing IS NOT NULL",
         // All tags of a send for which one of many is enough, a line each; its job's work has the first alone.
         "CREATE TABLE audience(job bigint PRIMARY KEY, tags \(text) NOT NULL)",
         """

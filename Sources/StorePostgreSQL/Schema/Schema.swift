@@ -7,8 +7,11 @@ import StoreSQL
 /// Text is compared by its bytes (`COLLATE "C"`), as in every driver. What changes in a job's life stands in no index, so that such a
 /// change is written in place.
 enum Schema {
-    /// While the driver is not finished, its first version changes without steps.
-    static let version: Int64 = 1
+    /// What has changed since version 1, which itself changes without steps while the driver is not finished.
+    static let plan = SchemaPlan()
+
+    /// What leads to version 1; its statements are ``tables``.
+    static let creation = SchemaStep(.expand, "makes the tables", sql: "")
 
     /// In their order.
     static let tables =
@@ -20,13 +23,19 @@ enum Schema {
         Self.tables.compactMap { $0.prefixMatch(of: #/CREATE (?:TABLE|VIEW) (\w+)/#).map { String($0.1) } }
     }
 
+    /// The names of the tables.
+    static var tableNames: [String] {
+        Self.tables.compactMap { $0.prefixMatch(of: #/CREATE TABLE (\w+)/#).map { String($0.1) } }
+    }
+
     /// The names of the sequences that belong to no column.
     static var sequences: [String] {
         Self.tables.compactMap { $0.prefixMatch(of: #/CREATE SEQUENCE (\w+)/#).map { String($0.1) } }
     }
 
     private static let frame = [
-        "CREATE TABLE store_version(version bigint NOT NULL)",
+        // One row: the last step that was taken, and the oldest version of a program that works with the tables (SchemaPlan).
+        "CREATE TABLE store_version(version bigint NOT NULL, opens_from bigint NOT NULL)",
         // What seals cursors, and what makes the numbers of handles.
         "CREATE TABLE store_key(name text COLLATE \"C\" PRIMARY KEY, key bytea NOT NULL)",
         // A row a connection; each of its transactions changes it, in place.
@@ -48,31 +57,28 @@ enum Schema {
     ///
     /// - Throws: ``StoreError`` where they are not there, or are another release's; ``WireFault``.
     static func keys(_ wire: Wire, until deadline: ContinuousClock.Instant) throws -> SchemaKeys {
-        let known = try wire.exchange(
-            [PostgreSQLStatement("SELECT to_regclass('store_version') IS NOT NULL AS is_there")],
-            until: deadline
-        )
-        guard try known[0].rows.first?["is_there"] == true else {
+        guard let found = try self.found(wire, until: deadline) else {
             throw StoreError(.unavailable, "the database has no tables of a store's: pushline store migrate makes them")
         }
-        let answers = try wire.exchange(
-            [
-                PostgreSQLStatement("SELECT version FROM store_version"),
-                PostgreSQLStatement("SELECT key FROM store_key ORDER BY name"),
-            ],
-            until: deadline
-        )
-        try self.check(version: answers[0].rows.first?["version"] ?? 0)
-        guard answers[1].rows.count == 2 else { throw StoreError(.corrupt, "a key of the store's is missing") }
-        return SchemaKeys(cursors: try answers[1].rows[0]["key"], handles: try answers[1].rows[1]["key"])
+        if let refusal = self.plan.refusal(of: found) { throw StoreError(.unavailable, refusal) }
+        let keys = PostgreSQLStatement("SELECT key FROM store_key ORDER BY name")
+        let rows = try wire.exchange([keys], until: deadline)[0].rows
+        guard rows.count == 2 else { throw StoreError(.corrupt, "a key of the store's is missing") }
+        return SchemaKeys(cursors: try rows[0]["key"], handles: try rows[1]["key"])
     }
 
-    static func check(version: Int64) throws(StoreError) {
-        guard version != self.version else { return }
-        throw StoreError(
-            .unavailable,
-            "the store's tables are of version \(version), and this program works with \(self.version)"
-        )
+    /// The version of the tables; nil = there are none.
+    ///
+    /// - Throws: ``StoreError`` where they say none; ``WireFault``.
+    static func found(_ wire: Wire, until deadline: ContinuousClock.Instant) throws -> SchemaVersion? {
+        let isThere = PostgreSQLStatement("SELECT to_regclass('store_version') IS NOT NULL AS is_there")
+        guard try wire.exchange([isThere], until: deadline)[0].rows.first?["is_there"] == true else { return nil }
+        let version = PostgreSQLStatement("SELECT version, opens_from FROM store_version")
+        guard let row = try wire.exchange([version], until: deadline)[0].rows.first else {
+            throw StoreError(.corrupt, "the store's tables do not say their version")
+        }
+        let (number, opensFrom) = (try row["version"] as Int64, try row["opens_from"] as Int64)
+        return SchemaVersion(number: Int(number), opensFrom: Int(opensFrom))
     }
 }
 

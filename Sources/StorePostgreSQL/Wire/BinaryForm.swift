@@ -27,18 +27,12 @@ extension PostgreSQLStatement.Parameter {
         switch self {
         case .null: nil
         case .integer(let number): Self.bigEndian(number)
-        case .text(let text): Self.bytes(of: text)
+        case .text(let text): Array(text.storable.utf8)
         case .bytes(let bytes): bytes
         case .integers(let numbers): Self.array(PostgreSQLType.integer, numbers, Self.bigEndian)
-        case .texts(let texts): Self.array(PostgreSQLType.text, texts, Self.bytes)
+        case .texts(let texts): Self.array(PostgreSQLType.text, texts) { Array($0.storable.utf8) }
         case .byteStrings(let strings): Self.array(PostgreSQLType.bytes, strings) { $0 }
         }
-    }
-
-    /// PostgreSQL keeps no U+0000 in a text, and what others name may have one: the sign for what cannot be shown takes its place.
-    private static func bytes(of text: String) -> [UInt8] {
-        let bytes = Array(text.utf8)
-        return bytes.contains(0) ? Array(text.replacing("\0", with: "\u{FFFD}").utf8) : bytes
     }
 
     private static func bigEndian<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {

@@ -272,9 +272,10 @@ final class PooledConnection: @unchecked Sendable {
     ) throws(WireFault) {
         let sent = ContinuousClock.now
         let answers = try self.exchange([self.row.beginning(at: self.clock.now)], over: connection, until: end)
-        let missing: Int64
-        do throws(StoreError) { missing = try self.row.begin(answers[0]) } catch { throw .unreadable(error) }
+        let (missing, latest): (Int64, Int64?)
+        do throws(StoreError) { (missing, latest) = try self.row.begin(answers[0]) } catch { throw .unreadable(error) }
         self.servers.acknowledged(connection.generation, sent: sent)
+        if let latest { self.servers.compare(self.clock.now, with: latest) }
         guard missing > 0 else { return }
         MetricDescription.storeLostCommits.counter().increment(by: missing)
         self.servers.logger.error(

@@ -54,6 +54,33 @@ package struct ServerAddresses: Sendable {
         }
     }
 
+    /// The same servers, of the same database, as another role sees them.
+    ///
+    /// - Parameters:
+    ///   - role: Its name.
+    ///   - passwordFile: A file that holds its password and nothing else.
+    /// - Returns: The addresses.
+    package func connecting(as role: String, passwordFile: String?) -> ServerAddresses {
+        ServerAddresses(
+            servers: self.servers.map { $0.merging(["user": role]) { $1 } },
+            passwordFile: passwordFile
+        )
+    }
+
+    private init(servers: [[String: String]], passwordFile: String?) {
+        (self.servers, self.passwordFile) = (servers, passwordFile)
+    }
+
+    /// The role that the address names; nil = libpq's own ways find one.
+    package var role: String? { self.servers[0]["user"] }
+
+    /// The `sslmode` of a server on another host by which it need not prove its name; nil = it must, or is on this host.
+    func weakMode(of server: Int) -> String? {
+        let parameters = self.servers[server]
+        guard let mode = parameters["sslmode"], mode != "verify-full", !Self.isHere(parameters) else { return nil }
+        return mode
+    }
+
     /// The parameters of a connection, with the password.
     ///
     /// - Parameters:
@@ -119,6 +146,14 @@ package struct ServerAddresses: Sendable {
             unsafe next += 1
         }
         return parameters
+    }
+}
+
+extension ServerAddresses: CustomStringConvertible {
+    /// The servers and the database, without a role.
+    package var description: String {
+        let names = self.servers.indices.map(self.name(of:)).joined(separator: ", ")
+        return "PostgreSQL at \(names), database \(self.servers[0]["dbname"] ?? self.role ?? "of the user's name")"
     }
 }
 

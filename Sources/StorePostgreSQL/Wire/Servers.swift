@@ -22,6 +22,8 @@ final class Servers: Sendable {
         var acknowledged: ContinuousClock.Instant?
         /// Whether the log has it that commits are not safe.
         var hasWarned = false
+        /// Whether it has it that the clock is behind.
+        var isBehind = false
 
         mutating func begin() { (self.generation, self.acknowledged) = (self.generation + 1, nil) }
     }
@@ -32,7 +34,16 @@ final class Servers: Sendable {
         let address: String?
     }
 
-    private struct Candidate {
+    /// What an address of a server's says, or why it says nothing.
+    struct Answer {
+        /// The server's place among the addresses.
+        let server: Int
+        /// nil = the server takes no writes.
+        let candidate: Result<Candidate?, WireFault>
+    }
+
+    /// A server that takes writes.
+    struct Candidate {
         let wire: Wire
         /// 0 = the server does not tell it.
         let timeline: Int64
@@ -87,6 +98,20 @@ final class Servers: Sendable {
         }
     }
 
+    /// Says once that this process's clock is behind those of others: to these its leases end early.
+    func compare(_ now: Int64, with latest: Int64) {
+        let isBehind = latest - now > ServerClock.tolerance
+        let isNew = self.state.withLockedValue { state in
+            defer { state.isBehind = isBehind }
+            return isBehind && !state.isBehind
+        }
+        guard isNew else { return }
+        self.logger.warning(
+            "This host's clock runs behind those of other hosts; restart its programs",
+            metadata: ["seconds": "\((latest - now) / 1000)"]
+        )
+    }
+
     /// Connects to the server that takes writes.
     ///
     /// - Parameter deadline: Until when, the look-up of names included.
@@ -95,18 +120,12 @@ final class Servers: Sendable {
     func connect(until deadline: ContinuousClock.Instant = .now + .seconds(10)) throws(StoreError) -> Connection {
         var generation = self.generation
         var (best, reasons) = (nil as Candidate?, [] as [String])
-        let endpoints = self.endpoints(until: deadline, &reasons)
-        for (place, endpoint) in endpoints.enumerated() {
-            let share = min(self.deadlines.connect, (deadline - .now) / (endpoints.count - place))
-            let name = self.addresses.name(of: endpoint.server)
-            do throws(WireFault) {
-                guard let found = try self.candidate(endpoint, until: .now + share) else {
-                    reasons.append("\(name) takes no writes")
-                    continue
-                }
-                if best.map({ $0.timeline < found.timeline }) ?? true { best = found }
-            } catch {
-                reasons.append("\(name): \(error.ofRead)")
+        for answer in self.ask(until: deadline) {
+            let name = self.addresses.name(of: answer.server)
+            switch answer.candidate {
+            case .success(let found?): if best.map({ $0.timeline < found.timeline }) ?? true { best = found }
+            case .success(nil): reasons.append("\(name) takes no writes")
+            case .failure(let error): reasons.append("\(name): \(error.ofRead)")
             }
         }
         guard let best else {
@@ -130,8 +149,23 @@ final class Servers: Sendable {
         return Connection(wire: best.wire, generation: generation)
     }
 
+    /// Asks all servers whether they take writes.
+    ///
+    /// - Parameter deadline: Until when, the look-up of names included.
+    /// - Returns: What each of their addresses says.
+    func ask(until deadline: ContinuousClock.Instant) -> [Answer] {
+        var answers: [Answer] = []
+        let endpoints = self.endpoints(until: deadline, &answers)
+        for (place, endpoint) in endpoints.enumerated() {
+            let share = min(self.deadlines.connect, (deadline - .now) / (endpoints.count - place))
+            let found = Result { () throws(WireFault) in try self.candidate(endpoint, until: .now + share) }
+            answers.append(Answer(server: endpoint.server, candidate: found))
+        }
+        return answers
+    }
+
     /// Where the servers are now, in random order: each address of a name may be another one's.
-    private func endpoints(until deadline: ContinuousClock.Instant, _ reasons: inout [String]) -> [Endpoint] {
+    private func endpoints(until deadline: ContinuousClock.Instant, _ answers: inout [Answer]) -> [Endpoint] {
         var found: [Endpoint] = []
         for server in self.addresses.servers.indices {
             guard let name = self.addresses.hostName(of: server) else {
@@ -142,7 +176,10 @@ final class Servers: Sendable {
             let share = (deadline - .now) / (2 * (self.addresses.servers.count - server))
             let end = ContinuousClock.now + min(self.deadlines.connect, share)
             let addresses = NameLookups.system.addresses(of: name, until: end)
-            if addresses.isEmpty { reasons.append("\(name): its name is not known, or was not looked up in time") }
+            if addresses.isEmpty {
+                let fault = WireFault.lost("its name is not known, or was not looked up in time", isSent: false)
+                answers.append(Answer(server: server, candidate: .failure(fault)))
+            }
             found += addresses.map { Endpoint(server: server, address: $0) }
         }
         return found.shuffled()

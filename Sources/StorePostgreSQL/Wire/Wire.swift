@@ -82,6 +82,9 @@ import Glibc
 
     var isEncrypted: Bool { unsafe PQsslInUse(self.handle) == 1 }
 
+    /// The number of the server's process, as whoever took the connection said it.
+    var backendPID: Int32 { unsafe PQbackendPID(self.handle) }
+
     /// Sends statements together, and waits for the answers to them all: one round trip.
     ///
     /// Without a BEGIN among them they are one transaction, which is committed when this returns.
@@ -181,6 +184,8 @@ import Glibc
 
     /// - Returns: false where nothing happened until then.
     private func wait(for events: Int32, until deadline: ContinuousClock.Instant) -> Bool {
+        // libpq takes 8 kB at a time, and a record of TLS may be longer: what is left of it comes from the socket no more.
+        if events & POLLIN != 0, unsafe pushline_postgresql_pending(self.handle) > 0 { return true }
         var socket = pollfd(fd: unsafe PQsocket(self.handle), events: Int16(events), revents: 0)
         while true {
             let rest = max(.zero, deadline - .now)

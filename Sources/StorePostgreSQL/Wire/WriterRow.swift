@@ -16,7 +16,8 @@ struct WriterRow {
         PostgreSQLStatement(
             """
             INSERT INTO writer AS own(id, epoch, serial, seen) VALUES ($1, 1, 0, $2)
-            ON CONFLICT (id) DO UPDATE SET epoch = own.epoch + 1, seen = excluded.seen RETURNING serial, epoch
+            ON CONFLICT (id) DO UPDATE SET epoch = own.epoch + 1, seen = excluded.seen
+            RETURNING serial, epoch, (SELECT max(seen) FROM writer) AS latest
             """,
             [.bytes(self.id), .integer(now)]
         )
@@ -24,13 +25,14 @@ struct WriterRow {
 
     /// Reads the answer to the first write.
     ///
-    /// - Returns: How many transactions of ours were acknowledged, and are not there.
+    /// - Returns: How many transactions of ours were acknowledged, and are not there; the latest time that anybody has written before, if
+    ///   anybody has.
     /// - Throws: ``StoreError`` where it cannot be read.
-    mutating func begin(_ answer: SQLAnswer) throws(StoreError) -> Int64 {
+    mutating func begin(_ answer: SQLAnswer) throws(StoreError) -> (missing: Int64, latest: Int64?) {
         guard let row = answer.rows.first else { throw StoreError(.corrupt, "the row of a writer is missing") }
         let (known, serial) = (self.serial, try row["serial"] as Int64)
         (self.serial, self.epoch) = (serial, try row["epoch"])
-        return max(0, known - serial)
+        return (max(0, known - serial), try row["latest"])
     }
 
     /// The last write of a transaction: it fails where another connection has begun meanwhile.

@@ -7,20 +7,20 @@ package enum AccountTable {
     static func change(_ change: AccountChange) -> SQLTransaction<Bool> {
         switch change {
         case .put(let account, let hash):
-            return SQLTransaction(
-                mentioning: account.app,
-                adding: """
-                    \(self.insertion(of: account, hash)) DO UPDATE SET role = excluded.role, password = excluded.password, disabled = 0
-                    WHERE account.name_shown IS NOT DISTINCT FROM excluded.name_shown
-                    """,
-                then: [.endSessions(of: account.name, app: .app(account.app))],
+            return self.addition(
+                of: account,
+                hash,
+                """
+                DO UPDATE SET role = excluded.role, password = excluded.password, disabled = 0
+                WHERE account.name_shown IS NOT DISTINCT FROM excluded.name_shown
+                """,
                 conflict: "the app has an account whose name differs by letter case alone"
             )
         case .add(let account, let hash):
-            return SQLTransaction(
-                mentioning: account.app,
-                adding: "\(self.insertion(of: account, hash)) DO NOTHING",
-                then: [.endSessions(of: account.name, app: .app(account.app))],
+            return self.addition(
+                of: account,
+                hash,
+                "DO NOTHING",
                 conflict: "the app has an account of that name, or of one that differs by letter case alone"
             )
         case .update(let update, let name, let app): return self.change(name, app: .app(app), update)
@@ -38,13 +38,32 @@ package enum AccountTable {
         self.change(name, app: app, nil)
     }
 
-    private static func insertion(of account: Account, _ hash: String) -> SQLStatement {
-        """
-        INSERT INTO account(app, name, name_shown, role, password, disabled, created) VALUES (
-            \(SQLStatement.app(account.app)), \(account.name.key.text), \(account.name.shown), \(account.role.rawValue), \(hash), 0,
-            \(account.created))
-        ON CONFLICT (app, name)
-        """
+    /// Adds an account under the name that it has by the app's present declaration: this may compare names otherwise than the one that the
+    /// caller knows.
+    private static func addition(
+        of account: Account,
+        _ hash: String,
+        _ onConflict: SQLStatement,
+        conflict: String
+    ) -> SQLTransaction<Bool> {
+        let app = SQLStatement.app(account.app)
+        return SQLTransaction(reading: AppTable.declaration(app)) { declarations in
+            let spec = try declarations.first.flatMap { try $0["spec"] as String? }
+            let users = try spec.map { try StoredJSON.value(AppSpec.self, from: $0).users }
+            let name = try users.map { try UserName(account.name.name, $0) } ?? account.name
+            let insertion: SQLStatement = """
+                INSERT INTO account(app, name, name_shown, role, password, disabled, created) VALUES (
+                    \(app), \(name.key.text), \(name.shown), \(account.role.rawValue), \(hash), 0, \(account.created))
+                ON CONFLICT (app, name) \(onConflict)
+                """
+            return SQLDecision(
+                writing: [
+                    .mention(account.app), .hold(app), AppTable.isDeclared(app, as: spec).expecting(1),
+                    insertion.expecting(1, otherwise: conflict), .endSessions(of: name, app: app),
+                ],
+                giving: true
+            )
+        }
     }
 
     /// Changes an account, or removes it, unless the app would be left without an operator.

@@ -16,9 +16,7 @@ enum AppTable {
             let known = try declarations.first.flatMap { try $0["spec"] as String? }
             guard known != text else { return .nothing(false) }
             var writes: [SQLStatement] = [
-                .mention(app), .hold(number),
-                ("SELECT 1 AS found FROM app WHERE number = \(number) AND spec IS NOT DISTINCT FROM \(known)"
-                    as SQLStatement).expecting(1),
+                .mention(app), .hold(number), self.isDeclared(number, as: known).expecting(1),
             ]
             if let known {
                 let change = try AppDeclaration.check(
@@ -27,7 +25,11 @@ enum AppTable {
                     use: AppUse(use, accounts: accounts)
                 )
                 if change.needsUnused { writes.append(try self.guardUse(number, as: use)) }
-                writes += change.names.map { self.rename($0.old, to: $0.new, app: number) }
+                if !change.names.isEmpty {
+                    let all: SQLStatement = "SELECT 1 AS found FROM account WHERE app = \(number)"
+                    writes.append(all.expecting(accounts.count))
+                    writes += change.names.map { self.rename($0.old, to: $0.new, app: number).expecting(1) }
+                }
             }
             writes.append("UPDATE app SET spec = \(text) WHERE number = \(number)")
             writes += RateLimitTable.limits(of: spec, app: number, now: now)
@@ -35,8 +37,11 @@ enum AppTable {
         }
     }
 
-    private static func declaration(_ app: SQLStatement) -> SQLStatement {
-        "SELECT spec FROM app WHERE number = \(app)"
+    static func declaration(_ app: SQLStatement) -> SQLStatement { "SELECT spec FROM app WHERE number = \(app)" }
+
+    /// A row where an app is declared so.
+    static func isDeclared(_ app: SQLStatement, as spec: String?) -> SQLStatement {
+        "SELECT 1 AS found FROM app WHERE number = \(app) AND spec IS NOT DISTINCT FROM \(spec)"
     }
 
     /// Its accounts where it has nothing else.

@@ -82,7 +82,7 @@ extension SQLEngine {
     }
 
     /// - Returns: How many rows went.
-    private func remove(_ statement: SQLStatement) async throws -> Int {
+    func remove(_ statement: SQLStatement) async throws -> Int {
         try await self.perform(SQLTransaction(SQLDecision(writing: statement, value: \.count)))
     }
 }

@@ -30,10 +30,10 @@ package enum ContentTable {
             if let refusal = ContentQuota.refusal(of: content, own: used, all: total, quota: quota) {
                 return .nothing(refusal)
             }
-            let same: SQLStatement = "SELECT 1 AS found WHERE \(own) = \(used) AND \(all) = \(total)"
+            let isNoFuller: SQLStatement = "SELECT 1 AS found WHERE \(own) <= \(used) AND \(all) <= \(total)"
             return SQLDecision(
                 writing: [
-                    .mention(app), .hold(number), same.expecting(1),
+                    .mention(app), .hold(number), isNoFuller.expecting(1),
                     """
                     INSERT INTO content(app, id, owner, key, media_type, bytes, created) VALUES (
                         \(number), \(id), \(content.owner?.key.text), \(content.key), \(content.mediaType), \(content.bytes), \(wall))

@@ -26,12 +26,35 @@ package protocol SQLEngine: Sendable {
     /// Counts a job that came to its end, for the metrics.
     func countFinished(_ state: Job.State)
 
+    /// Batches of some jobs were closed in a transaction that did not end them: an engine with several writers asks again behind it
+    /// whether something of them is open still, and one with a single writer has seen all.
+    func closedBatches(of jobs: [Int64]) async
+
+    /// Ends some jobs whose batches are closed, and that nobody came to who closed them: a part of ending jobs whose time is over.
+    ///
+    /// - Returns: How many; none where a single writer has seen all.
+    /// - Throws: ``StoreError``.
+    func completeLeftJobs() async throws -> Int
+
     /// Whether jobs of each state are found by an index; where not, a list of those of one looks at some of the app's at a time.
     var findsJobsByState: Bool { get }
+
+    /// Jobs whose lifetime is over, and that are neither final nor being stopped.
+    ///
+    /// - Throws: ``StoreError``.
+    func jobsToExpire(limit: Int) async throws -> [Int64]
 }
 
 extension SQLEngine {
     package var findsJobsByState: Bool { true }
+
+    package func jobsToExpire(limit: Int) async throws -> [Int64] {
+        try await self.rows(JobTable.jobsToExpire(at: self.clock.now, limit: limit)).map { try $0["sequence"] }
+    }
+
+    package func closedBatches(of jobs: [Int64]) async {}
+
+    package func completeLeftJobs() async throws -> Int { 0 }
 
     /// The few rows of each statement.
     ///
@@ -88,8 +111,15 @@ extension SQLEngine {
 
     /// Runs a transaction by which jobs may end, and counts those.
     package func end<Value: Sendable>(_ transaction: SQLTransaction<Ended<Value>>) async throws -> Value {
-        let ended = try await self.perform(transaction)
+        await self.finish(try await self.perform(transaction))
+    }
+
+    /// What comes behind a transaction by which jobs may have ended.
+    ///
+    /// - Returns: Its value.
+    package func finish<Value: Sendable>(_ ended: Ended<Value>) async -> Value {
         for state in ended.states { self.countFinished(state) }
+        if !ended.closed.isEmpty { await self.closedBatches(of: ended.closed) }
         return ended.value
     }
 }

@@ -19,7 +19,10 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
     package init(stringLiteral text: String) { (self.text, self.values) = (text, []) }
 
     /// A text that is made once; its parameters are numbered, "?1", or have the order of their places.
-    init(_ text: String, _ values: [any SQLConvertible]) { (self.text, self.values) = (text, values.map(\.sqlValue)) }
+    init(_ text: String, _ values: [any SQLConvertible]) { self.init(text, values: values.map(\.sqlValue)) }
+
+    /// The same.
+    package init(_ text: String, values: [SQLValue]) { (self.text, self.values) = (text, values) }
 
     package init(stringInterpolation: StringInterpolation) {
         (self.text, self.values) = (stringInterpolation.text, stringInterpolation.values)
@@ -99,7 +102,7 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
 
         /// A query of so many texts, as that of numbers.
         package mutating func appendInterpolation(texts: [String]) {
-            let array = String(decoding: JSONValue.strings(texts).bytes, as: UTF8.self)
+            let array = String(decoding: JSONValue.strings(texts.map(\.storable)).bytes, as: UTF8.self)
             self.appendLiteral("SELECT value FROM ")
             self.appendInterpolation(elements: "\(array)")
         }

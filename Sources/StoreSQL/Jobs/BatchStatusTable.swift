@@ -22,14 +22,14 @@ enum BatchStatusTable {
         """
     }
 
-    /// The job of a batch, while that is open.
+    /// The job of a batch, while that is open; no engine is to look for it among all that are open.
     static func job(of key: BatchKey) -> SQLStatement {
         let (pns, isFirst) = (key.pns.number, key.page == 0 && key.attempt == 0)
         return """
             SELECT \(self.job) FROM job
-            WHERE job.id = \(key.job) AND job.finished IS NULL AND (\(isFirst) = 1 AND job.inline_pns = \(pns) OR EXISTS (
-                SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.pns = \(pns) AND batch.page = \(key.page)
-                    AND batch.attempt = \(key.attempt) AND batch.open = 1))
+            WHERE job.id = \(key.job) AND job.finished IS NULL AND (\(isFirst) = 1 AND job.inline_pns = \(pns) OR (
+                SELECT batch.open FROM batch WHERE batch.job = job.sequence AND batch.pns = \(pns) AND batch.page = \(key.page)
+                    AND batch.attempt = \(key.attempt)) = 1)
             """
     }
 }

@@ -17,6 +17,9 @@ package final class Counts {
         let kind: DeliveryCountClass
     }
 
+    private typealias DeviceRow = (job: Int64, pns: Int, kind: Int, count: Int)
+    private typealias PlatformRow = (job: Int64, platform: String, kind: Int, count: Int)
+
     private var jobs: [Int64: [Key: Int]] = [:]
     /// Of the table `platform_count`.
     private var platforms: [PlatformKey: Int] = [:]
@@ -68,38 +71,89 @@ package final class Counts {
         SELECT CAST(sum(unfinished) AS bigint) AS unfinished, CAST(sum(scheduled) AS bigint) AS scheduled FROM backlog
         """
 
-    private static let addDevices = """
-        INSERT INTO delivery_count(job, pns, class, count) VALUES (?, ?, ?, ?)
+    private static let addsDevices = """
         ON CONFLICT (job, pns, class/*!, slot*/) DO UPDATE SET count = delivery_count.count + excluded.count
         """
-    private static let addPlatform = """
-        INSERT INTO platform_count(job, platform, class, count) VALUES (?, ?, ?, ?)
+    private static let addsPlatform = """
         ON CONFLICT (job, platform, class/*!, slot*/) DO UPDATE SET count = platform_count.count + excluded.count
         """
+    private static let addDevices =
+        "INSERT INTO delivery_count(job, pns, class, count) VALUES (?, ?, ?, ?) \(addsDevices)"
+    private static let addPlatform =
+        "INSERT INTO platform_count(job, platform, class, count) VALUES (?, ?, ?, ?) \(addsPlatform)"
+
+    // In the order of the tables: their pages are each gone to once, and two writers do not wait for each other in a circle.
+
+    private var deviceRows: [DeviceRow] {
+        self.jobs.sorted { $0.key < $1.key }.flatMap { job, counts in
+            counts.map { (job, $0.key.pns, $0.key.kind.number, $0.value) }
+                .sorted { ($0.1, $0.2) < ($1.1, $1.2) }
+        }
+    }
+
+    private var platformRows: [PlatformRow] {
+        self.platforms.map { ($0.key.job, $0.key.platform, $0.key.kind.number, $0.value) }
+            .sorted { ($0.0, $0.1, $0.2) < ($1.0, $1.1, $1.2) }
+    }
+
+    /// What of them are in tables with a row for all.
+    private var backlogWrites: [SQLStatement] {
+        guard self.unfinished != 0 || self.scheduled != 0 else { return [] }
+        return [
+            """
+            UPDATE backlog SET unfinished = unfinished + \(self.unfinished), scheduled = scheduled + \(self.scheduled)
+            \(Self.ownBacklog)
+            """
+        ]
+    }
 
     /// Adds them to what is stored.
     package var writes: [SQLStatement] {
-        var writes: [SQLStatement] = []
-        if self.unfinished != 0 || self.scheduled != 0 {
+        var writes = self.backlogWrites
+        writes += self.deviceRows.map { SQLStatement(Self.addDevices, [$0.job, $0.pns, $0.kind, $0.count]) }
+        writes += self.platformRows.map { SQLStatement(Self.addPlatform, [$0.job, $0.platform, $0.kind, $0.count]) }
+        // Members leave first, and then the message goes: were it deleted where they are the last, two writers that look at the same time
+        // would both find one more, and leave a message without a member, which is published for ever.
+        for (message, count) in self.messages.sorted(by: { $0.key < $1.key }) {
+            writes.append(SQLStatement("UPDATE message SET open = open - ?2 WHERE id = ?1", [message, count]))
+            writes.append(SQLStatement("DELETE FROM message WHERE id = ? AND open <= 0", [message]))
+        }
+        return writes
+    }
+
+    /// The same in as few statements as there are tables, which PostgreSQL alone reads.
+    package var setWrites: [SQLStatement] {
+        var writes = self.backlogWrites
+        let (devices, platforms) = (self.deviceRows, self.platformRows)
+        let messages = self.messages.sorted { $0.key < $1.key }
+        func integers(_ numbers: some Sequence<Int>) -> SQLArray { .integers(numbers.map { Int64($0) }) }
+        if !devices.isEmpty {
             writes.append(
                 """
-                UPDATE backlog SET unfinished = unfinished + \(self.unfinished), scheduled = scheduled + \(self.scheduled)
-                \(Self.ownBacklog)
+                INSERT INTO delivery_count(job, pns, class, count)
+                SELECT * FROM unnest(\(SQLArray.integers(devices.map(\.job))), \(integers(devices.map(\.pns))),
+                    \(integers(devices.map(\.kind))), \(integers(devices.map(\.count)))) \(raw: Self.addsDevices)
                 """
             )
         }
-        // In the order of the table, so that its pages are each gone to once.
-        for (job, counts) in self.jobs.sorted(by: { $0.key < $1.key }) {
-            writes += counts.map { SQLStatement(Self.addDevices, [job, $0.key.pns, $0.key.kind.number, $0.value]) }
+        if !platforms.isEmpty {
+            writes.append(
+                """
+                INSERT INTO platform_count(job, platform, class, count)
+                SELECT * FROM unnest(\(SQLArray.integers(platforms.map(\.job))), \(SQLArray.texts(platforms.map(\.platform))),
+                    \(integers(platforms.map(\.kind))), \(integers(platforms.map(\.count)))) \(raw: Self.addsPlatform)
+                """
+            )
         }
-        for (key, count) in self.platforms {
-            writes.append(SQLStatement(Self.addPlatform, [key.job, key.platform, key.kind.number, count]))
-        }
-        // Members leave first, and then the message goes: were it deleted where they are the last, two writers that look at the same time
-        // would both find one more, and leave a message without a member, which is published for ever.
-        for (message, count) in self.messages {
-            writes.append(SQLStatement("UPDATE message SET open = open - ?2 WHERE id = ?1", [message, count]))
-            writes.append(SQLStatement("DELETE FROM message WHERE id = ? AND open <= 0", [message]))
+        if !messages.isEmpty {
+            let ids = SQLArray.integers(messages.map(\.key))
+            writes.append(
+                """
+                UPDATE message SET open = message.open - done.members
+                FROM unnest(\(ids), \(integers(messages.map(\.value)))) AS done(id, members) WHERE message.id = done.id
+                """
+            )
+            writes.append("DELETE FROM message WHERE id = ANY(\(ids)) AND open <= 0")
         }
         return writes
     }

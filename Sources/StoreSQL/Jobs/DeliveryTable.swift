@@ -26,6 +26,26 @@ package enum DeliveryTable {
         return statements
     }
 
+    /// Lists all devices of some outcomes in one statement, which PostgreSQL alone reads; nil = there are none to list.
+    package static func devices(of outcomes: [(outcome: BatchOutcome, job: Int64)]) -> SQLStatement? {
+        let devices = outcomes.flatMap { outcome, job in
+            let accepted = DeviceResult(kind: .accepted, status: 0, reason: "")
+            return
+                (outcome.acceptedRows.map { ($0, accepted) } + outcome.failures.map { ($0.row, DeviceResult($0)) })
+                .map { (job: job, pns: outcome.key.pns.number, row: $0, result: $1, at: outcome.at.milliseconds) }
+        }
+        guard !devices.isEmpty else { return nil }
+        return """
+            INSERT INTO delivery(job, pns, "row", class, status, reason, at, reference)
+            SELECT device.*, recipient.reference
+            FROM unnest(\(SQLArray.integers(devices.map(\.job))), \(SQLArray.integers(devices.map { Int64($0.pns) })),
+                \(SQLArray.integers(devices.map(\.row))), \(SQLArray.integers(devices.map { Int64($0.result.kind.number) })),
+                \(SQLArray.integers(devices.map { Int64($0.result.status) })), \(SQLArray.texts(devices.map(\.result.reason))),
+                \(SQLArray.integers(devices.map(\.at)))) AS device(job, pns, number, class, status, reason, at)
+                LEFT JOIN recipient ON recipient.job = device.job AND recipient.pns = device.pns AND recipient.number = device.number
+            """
+    }
+
     private static func insertion(
         _ rows: [Int64],
         _ result: DeviceResult,

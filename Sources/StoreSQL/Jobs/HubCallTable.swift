@@ -53,7 +53,7 @@ package enum HubCallTable {
         """
         INSERT INTO hub_call(job, pns, number, state, until)
         SELECT sequence, \(call.pns.number), \(call.number), \(HubCall.State.submitting.rawValue), \(until) FROM job
-        WHERE id = \(call.job) AND state = \(raw: "\(state.number)")
+        WHERE id = \(call.job) AND state = \(raw: "\(state.number)")\(lock: .share)
         ON CONFLICT (job, pns, number) DO UPDATE SET state = excluded.state, until = excluded.until
         WHERE hub_call.state IN (\(HubCall.State.waiting.rawValue), \(HubCall.State.refused.rawValue))
         """
@@ -98,6 +98,13 @@ package enum HubCallTable {
         try rows.reduce(into: [:]) { known, row in
             known[try row["number"]] = try StoredHubCall(row).known(at: now)
         }
+    }
+
+    /// Goes on only where as many calls are being made as were read.
+    static func underWay(_ range: SQLStatement, as read: [SQLRow]) throws -> SQLStatement {
+        let submitting = HubCall.State.submitting.rawValue
+        let found: SQLStatement = "SELECT 1 AS found FROM hub_call WHERE \(range) AND state = \(submitting)"
+        return found.expecting(try read.count { try $0["state"] == submitting })
     }
 
     /// Ends calls whose process died while it made them.

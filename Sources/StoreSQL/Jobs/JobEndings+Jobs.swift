@@ -21,6 +21,8 @@ extension JobEndings {
     mutating func abandon(_ job: SQLRow, reason: String) throws -> Bool {
         let (sequence, message) = (try job["sequence"] as Int64, try job["message"] as Int64?)
         let state = try Job.State(number: job["state"])
+        // It leaves the message that it was read in: another may have split that since.
+        try self.expect(job)
         if try job["has_batches"] {
             if try !(job["fanned_out"] as Bool) {
                 let end: SQLStatement = """
@@ -43,6 +45,7 @@ extension JobEndings {
         let (sequence, state) = (try job["sequence"] as Int64, try Job.State(number: job["state"]))
         let (end, reason) = result.end
         let text = try StoredJSON.text(result)
+        try self.expect(job)
         self.make(.finishRegister, of: sequence, from: state, to: end, end.number, reason, text, self.wall)
         if let message = try job["message"] as Int64? { self.leave(message: message) }
     }
@@ -58,21 +61,6 @@ extension JobEndings {
             var endings = JobEndings(clock)
             guard let row = jobs.first else { return endings.decision(nil) }
             try endings.finishRegister(row, result)
-            return endings.decision(try row["waiter"])
-        }
-    }
-
-    /// - Returns: A transaction that abandons a send: the waiter's routing key, when this ended the job.
-    package static func abandon(
-        _ job: Int64,
-        reason: String,
-        clock: StoreClock
-    ) -> SQLTransaction<Ended<String?>> {
-        SQLTransaction(reading: self.jobs("job.sequence = \(job) AND job.inline_pns IS NULL")) { jobs in
-            var endings = JobEndings(clock)
-            guard let row = jobs.first, try endings.abandon(row, reason: reason) else {
-                return endings.decision(nil)
-            }
             return endings.decision(try row["waiter"])
         }
     }

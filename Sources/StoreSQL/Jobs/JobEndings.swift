@@ -1,17 +1,24 @@
 package import PushModel
 import Store
-import StoreKit
+package import StoreKit
 
 /// The value of a transaction, and the final states of jobs that came to their end in it.
 package struct Ended<Value: Sendable>: Sendable {
     package let value: Value
     package let states: [Job.State]
+    /// Jobs of which batches were closed, and which have not ended: whether something of them is open still is to be asked again behind
+    /// the transaction, where others may have closed the rest at the same time.
+    package let closed: [Int64]
+
+    package init(value: Value, states: [Job.State], closed: [Int64] = []) {
+        (self.value, self.states, self.closed) = (value, states, closed)
+    }
 }
 
 /// The writes by which batches end without a worker's outcome, and jobs with them, gathered for one transaction.
 package struct JobEndings {
-    let now: Int64
-    let wall: Timestamp
+    package let now: Int64
+    package let wall: Timestamp
     private var writes: [SQLStatement] = []
     private var counts = Counts()
     /// Unfinished jobs that are complete where nothing of them is open.
@@ -20,9 +27,11 @@ package struct JobEndings {
     private var last: [SQLStatement] = []
     private var ended: [Job.State] = []
 
-    init(_ clock: StoreClock) { (self.now, self.wall) = (clock.now, clock.wall) }
+    package init(_ clock: StoreClock) { (self.now, self.wall) = (clock.now, clock.wall) }
 
-    mutating func add(_ statements: SQLStatement...) { self.writes += statements }
+    package mutating func add(_ statements: SQLStatement...) { self.writes += statements }
+
+    package mutating func add(_ statements: [SQLStatement]) { self.writes += statements }
 
     mutating func addLast(_ statement: SQLStatement) { self.last.append(statement) }
 
@@ -37,7 +46,7 @@ package struct JobEndings {
     }
 
     /// Changes a job's state, which was read.
-    mutating func make(
+    package mutating func make(
         _ transition: JobTransition,
         of job: Int64,
         from state: Job.State,
@@ -49,6 +58,15 @@ package struct JobEndings {
         if let end = end ?? transition.end { self.ended.append(end) }
     }
 
+    /// Counts a change of so many jobs' states, which is written by another statement.
+    package mutating func count(_ transition: JobTransition, of jobs: Int) {
+        guard let change = transition.effect() else { return }
+        for _ in 0..<jobs {
+            self.counts.count(change)
+            if let end = transition.end { self.ended.append(end) }
+        }
+    }
+
     mutating func leave(message: Int64) { self.counts.leave(message: message) }
 
     mutating func count(_ counts: [DeliveryCountClass: Int], of batch: OpenBatch.Key, platform: String?) {
@@ -58,7 +76,7 @@ package struct JobEndings {
     }
 
     /// Makes a job final where all of its audience is in batches, and nothing of it is open then.
-    mutating func completeIfDone(_ job: Int64) { self.completing.append(job) }
+    package mutating func completeIfDone(_ job: Int64) { self.completing.append(job) }
 
     mutating func materialize(_ job: Int64) {
         self.writes += OpenBatch.materialization(of: job).map { $0.expecting(1) }
@@ -75,6 +93,10 @@ package struct JobEndings {
         let failed = counts.reduce(0) { sum, count in
             if case .failed = count.key { sum + count.value } else { sum }
         }
+        // It leaves the message that it was read in: another may have split that since.
+        let closing: SQLStatement = """
+            UPDATE batch SET open = 0, retries = \(retries) WHERE \(key.condition) AND message = \(batch.message) AND open = 1
+            """
         self.writes += DeliveryTable.failures(failures, of: key.job, key.pns, at: self.wall)
         self.add(
             """
@@ -82,8 +104,7 @@ package struct JobEndings {
             VALUES (\(key.job), \(key.pns), \(key.page), \(key.attempt), \(counts[.accepted] ?? 0), \(failed),
                 \(counts[.expired] ?? 0), \(counts[.cancelled] ?? 0), 0)
             """,
-            ("UPDATE batch SET open = 0, retries = \(retries) WHERE \(key.condition) AND open = 1" as SQLStatement)
-                .expecting(1)
+            closing.expecting(1)
         )
         self.leave(message: batch.message)
         let targets: [DeliveryCountClass: Int] = [.targets: key.attempt == 0 ? batch.size : 0]
@@ -94,10 +115,12 @@ package struct JobEndings {
     ///
     /// With a call that is under way it stays open, and a worker looks at it again when that is over.
     mutating func closeUnsent(_ batch: OpenBatch, calls: [SQLRow], _ cause: StopCause) throws {
-        if !calls.isEmpty {
-            let range = HubCallTable.range(batch.key.job, batch.key.pns, from: batch.rows.from, to: batch.rows.to)
-            self.add(HubCallTable.endOverdue(range, now: self.now))
+        let range = HubCallTable.range(batch.key.job, batch.key.pns, from: batch.rows.from, to: batch.rows.to)
+        if Recipient.place(of: batch.rows.to) != nil {
+            // One may have begun since they were read; none does behind the change that stops the job.
+            self.add(try HubCallTable.underWay(range, as: calls))
         }
+        if !calls.isEmpty { self.add(HubCallTable.endOverdue(range, now: self.now)) }
         let known = try HubCallTable.known(calls, at: self.now)
         let retries = try batch.key.attempt > 0 ? RetryList.decode(batch.retries ?? []) : nil
         switch UnsentBatch(size: batch.size, retries: retries, calls: known, cause: cause) {
@@ -111,9 +134,10 @@ package struct JobEndings {
 
     /// All of them, in the order in which rows are held: jobs and batches first, sums last.
     ///
-    /// Of two that close the last two batches of a job neither would see the other's: so they hold the job, and the later sees them. Many
-    /// outcomes of one job would wait for each other so; they are to ask in a transaction behind theirs.
-    func decision<Value: Sendable>(_ value: Value) -> SQLDecision<Ended<Value>> {
+    /// Of two that close the last two batches of a job neither would see the other's: so they hold the job, and the later sees them. The
+    /// outcomes of a job would wait for each other so: whoever records them asks in a transaction behind it (``JobCompletion``), and so does
+    /// whoever has closed a batch here beside one of theirs.
+    package func decision<Value: Sendable>(_ value: Value) -> SQLDecision<Ended<Value>> {
         let held: SQLStatement = """
             SELECT sequence FROM job WHERE sequence IN (\(numbers: self.completing)) ORDER BY sequence\(lock: .update)
             """
@@ -121,20 +145,27 @@ package struct JobEndings {
         let completions = self.completing.map { job -> SQLStatement in
             SQLStatement(JobTransition.complete.sql + " RETURNING state", [job, self.wall, self.now])
         }
-        let backlog: SQLStatement = """
-            UPDATE backlog SET unfinished = unfinished
-                - (SELECT count(*) FROM job WHERE sequence IN (\(numbers: self.completing)) AND finished IS NOT NULL)
-                \(Counts.ownBacklog)
-            """
-        let sums = (completions.isEmpty ? [] : [backlog]) + self.counts.writes
+        let backlog = completions.isEmpty ? [] : [Self.backlog(of: self.completing)]
         let (ended, places) = (self.ended, first.count..<first.count + completions.count)
-        let writes = first + completions + self.last + sums
+        let writes = first + completions + backlog + self.last + self.counts.writes
+        let completing = self.completing
         guard !completions.isEmpty else {
             return SQLDecision(writing: writes, giving: Ended(value: value, states: ended))
         }
         return SQLDecision(writing: writes) { answers in
             let completed = try answers[places].flatMap(\.rows).map { try Job.State(number: $0["state"]) }
-            return Ended(value: value, states: ended + completed)
+            let closed = completed.count < completing.count ? completing : []
+            return Ended(value: value, states: ended + completed, closed: closed)
         }
+    }
+
+    /// Counts those of some jobs for the backlog that this transaction has made final: another may have done so since they were read.
+    static func backlog(of jobs: [Int64]) -> SQLStatement {
+        """
+        UPDATE backlog SET unfinished = unfinished - (
+            SELECT count(*) FROM job WHERE sequence IN (\(numbers: jobs)) AND finished IS NOT NULL
+                /*! AND xmin = CAST(pg_current_xact_id() AS xid)*/)
+            \(Counts.ownBacklog)
+        """
     }
 }

@@ -100,12 +100,12 @@ extension SQLEngine {
     package func expireJobs(limit: Int) async throws -> Int {
         let overdue = self.clock.now - 2 * WorkQueue.send.lease.milliseconds
         // Looks before it writes: an idle store stays idle.
-        let found = try await self.rows([
-            JobTable.jobsToExpire(at: self.clock.now, limit: limit),
-            JobTable.jobsToClose(stoppedBy: overdue, limit: limit),
-        ])
-        let jobs: [Int64] = try found.joined().prefix(limit).map { try $0["sequence"] }
-        guard !jobs.isEmpty else { return 0 }
-        return try await self.end(JobStops.stop("\(numbers: jobs)", .sweep(overdue: overdue), clock: self.clock))
+        let expired = try await self.jobsToExpire(limit: limit)
+        let stopped = try await self.rows(JobTable.jobsToClose(stoppedBy: overdue, limit: limit))
+        let jobs: [Int64] = try (expired + stopped.map { try $0["sequence"] }).prefix(limit).map(\.self)
+        let completed = try await self.completeLeftJobs()
+        guard !jobs.isEmpty else { return completed }
+        let stop = JobStops.stop("\(numbers: jobs)", .sweep(overdue: overdue), clock: self.clock)
+        return try await completed + self.end(stop)
     }
 }

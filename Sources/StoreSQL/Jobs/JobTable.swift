@@ -20,7 +20,7 @@ package enum JobTable {
     }
 
     /// Whether a job is a message's.
-    static func isMember(of message: Int64) -> SQLStatement {
+    package static func isMember(of message: Int64) -> SQLStatement {
         """
         job.sequence BETWEEN (SELECT first FROM message WHERE id = \(message))
             AND (SELECT CASE WHEN last < first THEN first ELSE last END FROM message WHERE id = \(message))

@@ -18,19 +18,22 @@ extension JobTransition {
         uniqueKeysWithValues: Self.allCases.map { ($0, "UPDATE job SET \($0.assignment) \($0.condition)") }
     )
 
-    /// Where it may be made: the job by its number, in one of the states that it leads from.
-    private var condition: String {
+    /// Where it may be made: the job by its number, as it must be.
+    fileprivate var condition: String { "WHERE sequence = ?1 AND \(self.circumstances)" }
+
+    /// In which states a job must be, and how: a condition on `job`, with parameters of some.
+    var circumstances: String {
         let from = Set(self.steps.map(\.from.number)).sorted().map(String.init).joined(separator: ", ")
-        return "WHERE sequence = ?1 AND state IN (\(from)) \(self.restriction)"
+        return "state IN (\(from)) \(self.restriction)"
     }
 
-    private var assignment: String {
+    fileprivate var assignment: String {
         switch self {
         case .start:
-            // ?2 now, ?3 a wall clock without lateness, behind the new message: a job that starts late has less time left.
+            // ?2 now, ?3 a wall clock without lateness, behind the new message: a job that starts late has less time left, or none.
             """
             state = \(Job.State.queued.number), message = \(NewMessage.number),
-                ends = ?2 + expires - CASE WHEN starts_at > ?3 THEN starts_at ELSE ?3 END
+                ends = ?2 + CASE WHEN starts_at > ?3 THEN expires - starts_at WHEN expires > ?3 THEN expires - ?3 ELSE 0 END
             """
         case .page:
             // ?2 message, ?3 wall clock, ?4 whether these are the last pages.
@@ -100,7 +103,7 @@ extension JobTransition {
         case .complete:
             """
             AND fanned_out = 1 AND inline_pns IS NULL
-                AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = ?1 AND batch.open = 1)
+                AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1)
             """
         case .abandon: "AND inline_pns IS NULL"
         case .finishRegister: "AND kind = \(JobKind.register.number)"
@@ -108,4 +111,28 @@ extension JobTransition {
         case .start, .acceptAll, .cancel, .expire, .reopenForBatch, .reopenRegister: ""
         }
     }
+}
+
+/// A change of many jobs' states in one statement, for PostgreSQL alone.
+package struct JobTransitions {
+    private let text: String
+
+    /// - Parameters:
+    ///   - transition: The change.
+    ///   - varying: The parameters of its ``StoreKit/JobTransition/sql`` that each job has its own of: these are arrays.
+    package init(_ transition: JobTransition, varying: Set<Int>) {
+        let numbers = varying.sorted()
+        let columns = numbers.map { "p\($0)" }.joined(separator: ", ")
+        let arrays = numbers.map { "?\($0)" }.joined(separator: ", ")
+        func ofEach(_ part: String) -> String {
+            numbers.reduce(part) { $0.replacing("?\($1)", with: "given.p\($1)") }
+        }
+        self.text = """
+            UPDATE job SET \(ofEach(transition.assignment)) FROM unnest(\(arrays)) AS given(\(columns))
+            \(ofEach(transition.condition))
+            """
+    }
+
+    /// - Returns: The statement, with its parameters in their order.
+    package func statement(_ values: [SQLValue]) -> SQLStatement { SQLStatement(self.text, values: values) }
 }

@@ -103,15 +103,20 @@ package struct OpenBatch: Sendable {
 
     /// Makes the inline batch of a job a row.
     package static func materialization(of job: Int64) -> [SQLStatement] {
+        self.materialization(where: "sequence = \(job)")
+    }
+
+    /// Makes the inline batches of the jobs rows that a condition finds.
+    package static func materialization(where condition: SQLStatement) -> [SQLStatement] {
         [
             """
             INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message)
             SELECT sequence, inline_pns, 0, 0, 0, inline_to, inline_size, 1, message FROM job
-            WHERE sequence = \(job) AND \(raw: self.isInline)
+            WHERE \(condition) AND \(raw: self.isInline)
             """,
             """
             UPDATE job SET inline_pns = NULL, inline_to = NULL, inline_size = NULL, message = NULL
-            WHERE sequence = \(job) AND \(raw: self.isInline)
+            WHERE \(condition) AND \(raw: self.isInline)
             """,
         ]
     }

@@ -52,7 +52,8 @@ struct MessageMembers {
         for batch in self.batches {
             if batch.isInline { endings.materialize(batch.key.job) }
             let member: SQLStatement = """
-                UPDATE batch SET message = \(raw: NewMessage.number) WHERE \(batch.key.condition) AND message = \(self.number)
+                UPDATE batch SET message = \(raw: NewMessage.number)
+                WHERE \(batch.key.condition) AND message = \(self.number) AND open = 1
                 """
             try self.move(member, of: batch.key.job, size: batch.size, &endings)
         }

@@ -54,12 +54,11 @@ package struct NewMessage {
         )
     }
 
-    package static let insertion = """
-        INSERT INTO message(app, queue, priority, state, due, open, size, first, last, redeliveries)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """
+    package static let columns = "app, queue, priority, state, due, open, size, first, last, redeliveries"
 
-    /// The parameters of ``insertion``.
+    package static let insertion = "INSERT INTO message(\(NewMessage.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+    /// The parameters of ``insertion``, in the order of ``columns``.
     package var values: [Int64] {
         [
             self.app, Int64(self.queue.number), Int64(self.priority), Int64(self.state.rawValue), self.due,

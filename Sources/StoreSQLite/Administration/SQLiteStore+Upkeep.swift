@@ -140,12 +140,15 @@ final class NewFile {
     /// Removes an incomplete copy.
     deinit { _ = unsafe unlink(self.partial) }
 
-    func finish() throws(StoreError) {
-        try Self.sync(self.partial)
-        guard unsafe link(self.partial, self.path) == 0 else {
-            throw errno == EEXIST ? Self.exists(self.path) : Self.failure(self.path)
+    func finish() throws(StoreError) { try Self.place(self.partial, at: self.path) }
+
+    /// Gives a file that is complete another name, where nothing has that, when all is on the disk.
+    static func place(_ partial: String, at path: String) throws(StoreError) {
+        try Self.sync(partial)
+        guard unsafe link(partial, path) == 0 else {
+            throw errno == EEXIST ? Self.exists(path) : Self.failure(path)
         }
-        try Self.sync(URL(filePath: self.path).deletingLastPathComponent().path(percentEncoded: false))
+        try Self.sync(URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false))
     }
 
     /// Waits until a file or folder is on the disk.

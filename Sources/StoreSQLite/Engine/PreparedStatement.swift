@@ -43,7 +43,7 @@ import StoreSQL
     }
 
     func bind(_ text: String?, at index: Int32) throws {
-        guard var text else { return try self.check(unsafe sqlite3_bind_null(self.handle, index)) }
+        guard var text = text?.storable else { return try self.check(unsafe sqlite3_bind_null(self.handle, index)) }
         let code = text.withUTF8 { bytes in
             unsafe bytes.withMemoryRebound(to: CChar.self) { characters in
                 // SQLITE_TRANSIENT: SQLite copies the text before it returns.

@@ -71,26 +71,15 @@ extension SQLiteStore {
 
     /// Refuses tables that a program of a plan cannot work with, and says what to do.
     static func check(_ found: Schema.Found, _ plan: SchemaPlan) throws(StoreError) {
-        let words: String
-        switch found {
-        case .none: return
-        case .foreign:
-            words =
+        let words: String? =
+            switch found {
+            case .none: nil
+            case .foreign:
                 "it was made before version 0.1.0, from which no steps lead: export its registrations with the program that made it, then move "
-                + "the file away with its -wal and -shm, or set another store.path"
-        case .version(let found):
-            switch plan.fit(found) {
-            case .fits: return
-            case .behind:
-                words =
-                    "its tables have version \(found.number), and this program needs version \(plan.version): run pushline store migrate"
-            case .ahead:
-                words =
-                    "its tables have version \(found.number), made by a newer Pushline, and this program needs version \(plan.version): run the "
-                    + "newer one, or restore a backup from before the update"
+                    + "the file away with its -wal and -shm, or set another store.path"
+            case .version(let found): plan.refusal(of: found)
             }
-        }
-        throw StoreError(.unavailable, words)
+        if let words { throw StoreError(.unavailable, words) }
     }
 
     private static func version(in database: Database, _ plan: SchemaPlan) throws -> SchemaVersion {

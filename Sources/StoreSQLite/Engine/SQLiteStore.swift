@@ -66,7 +66,7 @@ package final class SQLiteStore: Sendable {
     package let cursors: ListCursors
     /// Makes the numbers by which handles are found.
     package let handles: HandleDigest
-    let logger: Logger
+    package let logger: Logger
     let roundRobin = RoundRobin()
 
     /// Turns off `SQLITE_CONFIG_MEMSTATUS`: its counters take a global lock at every allocation, and nothing reads
@@ -186,7 +186,7 @@ package final class SQLiteStore: Sendable {
     /// mode.
     ///
     /// An existing file is not opened: closing it would release the locks that SQLite holds on it in this process.
-    private static func createPrivately(_ path: String) {
+    static func createPrivately(_ path: String) {
         let descriptor = unsafe Foundation.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
     }

@@ -37,6 +37,7 @@ enum BatchTable {
         CREATE INDEX batch_message ON batch(message, open) WHERE open = 1;
         """
 
+    /// Its parameters are those of a `NewBatch`, in their order; no template = 0, too.
     static let insert = """
         INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message, template)
         VALUES (?, ?, ?, 0, ?, ?, ?, 1, ?, nullif(?, 0))

@@ -43,6 +43,37 @@ enum OutboxTable {
         """
 }
 
+/// One row after the other: many in one statement gain nothing where each has a page of devices.
+extension OutboxTable: StepRows {
+    static func numbers(_ count: Int) -> SQLStatement {
+        """
+        SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'message'), 0) + value AS number
+        FROM (\(numbers: Array(1..<Int64(count) + 1))) AS listed
+        """
+    }
+
+    private static let message = """
+        INSERT INTO message(id, \(NewMessage.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+    private static let cursor = "INSERT INTO cursor(\(NewCursor.columns)) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+    static func messages(_ messages: [(number: Int64, message: NewMessage)]) -> [SQLStatement] {
+        messages.map { self.insertion(self.message, [$0.number] + $0.message.values) }
+    }
+
+    static func batches(_ batches: [NewBatch]) -> [SQLStatement] {
+        batches.map { self.insertion(BatchTable.insert, $0.values) }
+    }
+
+    static func cursors(_ cursors: [NewCursor]) -> [SQLStatement] {
+        cursors.map { self.insertion(self.cursor, $0.values) }
+    }
+
+    private static func insertion(_ text: String, _ row: [Int64?]) -> SQLStatement {
+        SQLStatement(text, values: row.map(\.sqlValue))
+    }
+}
+
 extension Database {
     /// The columns of ``OutboxMessage``.
     static let outboxColumns = "message.id, app.name AS app, message.queue, message.priority, message.epoch"
@@ -63,13 +94,6 @@ extension Database {
             [id],
             read: Self.outboxMessage
         )
-    }
-
-    /// Between which jobs a message's members are.
-    func jobRange(of message: Int64) throws -> ClosedRange<Int64>? {
-        try self.first("SELECT first, last FROM message WHERE id = ?", [message]) {
-            $0["first"]...max($0["first"], $0["last"])
-        }
     }
 }
 

@@ -23,32 +23,19 @@ enum RecipientTable {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Registrations are read where they stand: one that has left its service, or is not live, is not a target.
-    private static let devices = """
-        recipient AS t LEFT JOIN registration AS r ON t.handle IS NULL AND r.row = t.number AND r.pns = t.pns AND r.\(KeptRegistration.live)
-        """
-    private static let isThere = "(t.handle IS NOT NULL OR r.row IS NOT NULL)"
-
-    /// Where a device is reached: a handle of the list has no registration.
-    private static let address =
-        "t.number AS row, coalesce(t.handle, r.handle) AS handle, coalesce(t.credential, r.credential) AS credential"
-
     /// The devices of a range.
     static let page = """
-        SELECT \(Self.address) FROM \(Self.devices)
-        WHERE t.job = ?1 AND t.pns = ?2 AND t.number > ?3 AND t.number <= ?4 AND \(Self.isThere) ORDER BY t.number LIMIT ?5
+        SELECT \(ListedDevice.address) FROM \(ListedDevice.source)
+        WHERE t.job = ?1 AND t.pns = ?2 AND t.number > ?3 AND t.number <= ?4 AND \(ListedDevice.isThere) ORDER BY t.number LIMIT ?5
         """
 
     /// All devices.
     static let all = """
-        SELECT t.pns, \(Self.address) FROM \(Self.devices)
-        WHERE t.job = ?1 AND \(Self.isThere) ORDER BY t.pns, t.number
+        SELECT t.pns, \(ListedDevice.address) FROM \(ListedDevice.source)
+        WHERE t.job = ?1 AND \(ListedDevice.isThere) ORDER BY t.pns, t.number
         """
 
     static let insert = RowInsert("recipient(job, pns, number, handle, reference, credential)", most: 16)
-
-    /// Where a list ends at a service.
-    static let last = "SELECT coalesce(max(number), 0) FROM recipient WHERE job = ? AND pns = ?"
 }
 
 extension SQLiteStore {

@@ -44,32 +44,16 @@ struct SmallSendReader {
         self.recipients = try PreparedStatement(RecipientTable.all, in: database)
     }
 
-    /// Reads as many as one step can write: what is behind the first that finds a service's credit used up would be read again.
+    /// Reads as many as one step can write.
     func sends(
         from first: Int64,
         through last: Int64
     ) throws -> (sends: [SmallSend], credit: [PushService: Credit]) {
-        var sends: [SmallSend] = []
-        var credit: [PushService: Credit] = [:]
-        var spent: [PushService: Int] = [:]
-        var isUsedUp = false
-        var count = 0
+        var reading = SmallSendReading()
         try self.database.read(Self.members, [first, last, self.message.id.number]) { row in
-            let send = try self.send(row)
-            for reach in send.audience.reaches {
-                count += reach.devices.count
-                guard reach.pns.isInService else { continue }
-                let left = try credit[reach.pns] ?? self.credit(reach.pns)
-                credit[reach.pns] = left
-                spent[reach.pns, default: 0] += reach.devices.count
-                // Where there was none from the beginning, sends are passed over.
-                if left.devices > 0, spent[reach.pns, default: 0] > left.devices { isUsedUp = true }
-            }
-            sends.append(send)
-            // A hundred large ones do not fill the memory: the rest is read next time.
-            return count < 100 * SmallSend.maximumDevices && !isUsedUp
+            try reading.add(self.send(row), credit: self.credit)
         }
-        return (sends, credit)
+        return (reading.sends, reading.credit)
     }
 
     private func send(_ row: Row) throws -> SmallSend {
@@ -92,19 +76,19 @@ struct SmallSendReader {
     }
 
     private func audience(of request: SendRequest, job: Int64) throws -> SmallSend.Audience {
-        if let count = request.audience.listed {
-            guard count <= SmallSend.maximumDevices else { return .large }
+        switch SmallAudience(request) {
+        case .large: return .large
+        case .list:
             self.recipients.reset()
             try self.recipients.bind(job, at: 1)
             defer { self.recipients.reset() }
             return try self.audience(read: self.recipients, platforms: request.platforms)
+        case .tag(let only):
+            guard let tag = try self.tags.find(only) else { return .all([]) }
+            let devices = try self.devices.start(tag, self.through, Int64(SmallSend.maximumDevices + 1))
+            defer { devices.reset() }
+            return try self.audience(read: devices, platforms: request.platforms)
         }
-        // Its devices differ in what they get: they go page by page.
-        guard request.content.kind == .native, let only = request.audience.onlyTag else { return .large }
-        guard let tag = try self.tags.find(only) else { return .all([]) }
-        let devices = try self.devices.start(tag, self.through, Int64(SmallSend.maximumDevices + 1))
-        defer { devices.reset() }
-        return try self.audience(read: devices, platforms: request.platforms)
     }
 
     /// The devices of a statement, which come service by service.
@@ -122,12 +106,5 @@ struct SmallSendReader {
             try columns.append(to: &reaches[reaches.count - 1].devices)
         }
         return .all(reaches)
-    }
-}
-
-extension SmallSend.Audience {
-    /// Its devices, where all are read.
-    fileprivate var reaches: [SmallSend.Reach] {
-        if case .all(let reaches) = self { reaches } else { [] }
     }
 }

@@ -1,4 +1,5 @@
 import PushModel
+import WebServing
 
 /// The body of a classic notification: a text, an object whose `message` is the text, or nothing.
 ///

@@ -1,9 +1,11 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import NIOCore
 import PushModel
 import Settings
 import Store
+import WebServing
 
 /// Sending to a user, and rich push, as existing apps do it.
 ///
@@ -42,16 +44,13 @@ struct ClassicNotificationRoutes: Sendable {
         }
         // An absent body is an empty text, as in the classic backend.
         let content = Content.classic(sender: sender.name, text: try ClassicBody(request.body).message ?? "")
-        try SendJobs.check(content, for: [pns], spec: request.spec)
-        let answer = try await self.take(
-            SendRequest(
-                audience: .any([Tag(user: user)] + Self.listeners(to: sender, request.spec)),
-                platforms: [pns],
-                content: content
-            ),
-            request: request
+        try PayloadCheck.check(content, for: [pns], spec: request.spec)
+        let send = SendRequest(
+            audience: .any([Tag(user: user)] + Self.listeners(to: sender, request.spec)),
+            platforms: [pns],
+            content: content
         )
-        return self.response(to: answer, request: request)
+        return self.response(to: try await self.take(NewSend(send), request: request), request: request)
     }
 
     /// The tag of the devices that asked for the sends of a sender: none for a name that no tag of the app's hub can have.
@@ -71,18 +70,8 @@ struct ClassicNotificationRoutes: Sendable {
         }
     }
 
-    private func take(
-        _ send: SendRequest,
-        notification: NewRichNotification? = nil,
-        request: APIRequest
-    ) async throws -> JobAnswer {
-        try await SendJobs(context: self.context).take(
-            send,
-            priority: .normal,
-            request: request,
-            notification: notification,
-            idempotentAs: "POST /api/notifications"
-        )
+    private func take(_ send: NewSend, request: APIRequest) async throws -> JobAnswer {
+        try await SendJobs(context: self.context).take(send, request: request, idempotentAs: "POST /api/notifications")
     }
 
     /// 200 for all that the hub took or may yet take; 500 for what it has abandoned, as the original has it.
@@ -124,7 +113,7 @@ extension ClassicNotificationRoutes {
             }
         }
         // Checks the size with the longest possible id, so that nothing unsendable is stored.
-        try SendJobs.check(.rich(wanted.push(id: .max)), for: wanted.platforms, spec: request.spec)
+        try PayloadCheck.check(.rich(wanted.push(id: .max)), for: wanted.platforms, spec: request.spec)
         var draws = Self.draws
         while true {
             draws -= 1
@@ -148,12 +137,15 @@ extension ClassicNotificationRoutes {
             isSecure: wanted.isSecure,
             quota: NewRichNotification.Quota(perSender: settings.perAccount, perApp: settings.perApp)
         )
-        let send = SendRequest(
-            audience: .tag(Tag(user: user)),
-            platforms: wanted.platforms,
-            content: .rich(wanted.push(id: notification.id))
+        var send = NewSend(
+            SendRequest(
+                audience: .tag(Tag(user: user)),
+                platforms: wanted.platforms,
+                content: .rich(wanted.push(id: notification.id))
+            )
         )
-        return try await self.take(send, notification: notification, request: request)
+        send.notification = notification
+        return try await self.take(send, request: request)
     }
 
     /// A rich notification, for its addressee and its sender; the addressee's first look is remembered.

@@ -1,8 +1,10 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import NIOCore
 import PushModel
 import Store
+import WebServing
 
 /// Registering a device, as existing apps do it.
 struct ClassicRegistrationRoutes: Sendable {
@@ -54,7 +56,7 @@ struct ClassicRegistrationRoutes: Sendable {
             throw Problem.invalid([error.named("Credential")])
         }
         let tags = try RegistrationTags.read(members["Tags"], member: "Tags", request.spec)
-        try TagPolicy(reserved: request.spec.reservedTags).check(tags, claimedBy: user)
+        try TagPolicy(request.spec).check(tags, claimedBy: user)
         // Tags come before ownership: only now may the id matter.
         guard let id = request.parameters["id"].flatMap(RegistrationID.init) else {
             throw Problem.notFound("no such registration")

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import WebServing
 
 /// The app's page, at `/app/` for the default app and at `/app/NAME/` for another; open to anybody, for it knows nothing by itself.
 struct PageRoutes: Sendable {

@@ -1,5 +1,6 @@
 import Payloads
 import PushModel
+import WebServing
 
 /// What a send says: a message for all services, forms of the sender's own for some, or both; or what becomes of a Live Activity.
 struct SendContent {

@@ -1,10 +1,12 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
 import Settings
 import Store
+import WebServing
 
 /// `POST /api/sends/batch`: many sends, a line of JSON each, answered line by line.
 struct SendLinesRoute: Sendable {
@@ -36,11 +38,11 @@ struct SendLinesRoute: Sendable {
         // The answer begins after the last line: with a client that writes everything before it reads, both sides would
         // wait.
         let upload = try SendUpload(request: request, context: self.context)
-        let timeout = ProgressTimeout(self.context.configuration)
+        let timeout = ProgressTimeout(self.context.configuration.serving)
         do {
             try await timeout.run { await upload.read(timeout) }
         } catch is ProgressTimeout.Stalled {
-            upload.breakOff(408, ProgressTimeout.words(self.context.configuration))
+            upload.breakOff(408, ProgressTimeout.words(self.context.configuration.serving))
         }
         guard !upload.isEmpty else { throw Problem.invalid([InvalidValue("the body has no lines")]) }
         var response = Response(
@@ -60,7 +62,6 @@ struct SendLinesRoute: Sendable {
 private final class SendUpload: Sendable {
     private let request: APIRequest
     private let context: RouteContext
-    private let jobs: SendJobs
     private let caller: Caller
     private let key: String?
     private let state = NIOLockedValueBox(State())
@@ -98,7 +99,6 @@ private final class SendUpload: Sendable {
     init(request: APIRequest, context: RouteContext) throws {
         self.request = request
         self.context = context
-        self.jobs = SendJobs(context: context)
         self.caller = try request.caller
         self.key = try request.idempotencyKey
     }
@@ -239,22 +239,19 @@ private final class SendUpload: Sendable {
                     hash: self.request.hash(of: bytes)
                 )
             }
-            let job = try self.jobs.job(
-                body.request,
-                priority: body.priority,
-                caller: self.caller,
-                app: self.request.app,
+            let job = try self.context.intake.job(
+                of: body.send,
+                from: self.caller,
                 spec: self.request.spec,
-                idempotency: idempotency,
-                startsAt: body.startsAt,
-                label: body.label,
-                recipients: body.target.recipients
+                idempotency: idempotency
             )
             return Candidate(line: number, job: job, warnings: body.warnings(self.request.spec))
         } catch let problem as Problem {
             self.refuse(problem, number)
         } catch let invalid as InvalidValue {
             self.refuse(Problem.invalid([invalid]), number)
+        } catch let refusal as Refusal {
+            self.refuse(Problem(refusal), number)
         } catch {
             self.refuse(number, 500, "an internal error")
         }
@@ -277,7 +274,7 @@ private final class SendUpload: Sendable {
                 self.refuse(
                     candidate.line,
                     isPassing ? 503 : 500,
-                    isPassing ? "the store is unavailable; \(Self.hint)" : "internal error; see the server's log"
+                    isPassing ? "the store is unavailable; \(Self.hint)" : Problem.internalError.detail
                 )
             }
         }
@@ -313,7 +310,7 @@ private final class SendUpload: Sendable {
             $0.add("status", 202)
             $0.add("id", id.description)
             if isRepeated { $0.add("repeated", true) }
-            if !candidate.warnings.isEmpty { $0.add("warnings", SendPreview.json(candidate.warnings)) }
+            if !candidate.warnings.isEmpty { $0.add("warnings", PreviewJSON.json(candidate.warnings)) }
         }
         text.append(UInt8(ascii: "\n"))
         return text

@@ -1,4 +1,5 @@
 import PushModel
+import WebServing
 
 /// The lists of a send's `to`: users, tags, handles or registrations.
 enum SendList {

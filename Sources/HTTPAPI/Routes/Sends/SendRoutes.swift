@@ -1,8 +1,10 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import Payloads
 import PushModel
 import Store
+import WebServing
 
 /// `POST /api/sends`, `POST /api/sends/count` and `POST /api/sends/preview`.
 struct SendRoutes: Sendable {
@@ -11,6 +13,7 @@ struct SendRoutes: Sendable {
 
     private let context: RouteContext
     private let audiences: AudienceCounts
+    private let counts = FairPermits(AudienceCounts.maximumUnderWay)
 
     init(context: RouteContext) {
         self.context = context
@@ -36,12 +39,8 @@ struct SendRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let body = try Self.body(request.json(), caller: caller, spec: request.spec)
         let answer = try await SendJobs(context: self.context).take(
-            body.request,
-            priority: body.priority,
+            body.send,
             request: request,
-            startsAt: body.startsAt,
-            label: body.label,
-            recipients: body.target.recipients,
             idempotentAs: "POST /api/sends"
         )
         return answer.response(
@@ -61,7 +60,16 @@ struct SendRoutes: Sendable {
         let target = try SendTarget(body, request.spec)
         try SendBody.authorize(body, target, caller: caller)
         let services = try SendContent.services(body, named: target.services)
-        let answer = try await self.audiences.count(target, for: caller, services: services)
+        guard self.counts.take(for: caller) else {
+            throw Problem.later(.serviceUnavailable, "too many audiences are being counted at once", seconds: 1)
+        }
+        defer { self.counts.release(of: caller) }
+        let answer = try await self.audiences.count(
+            target.audience,
+            target.recipients,
+            of: request.app,
+            services: services
+        )
         return .json(
             .members([
                 "total": .integer(answer.counts.reduce(0) { $0 + $1.count }),
@@ -79,12 +87,16 @@ struct SendRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let body = try SendBody(request.json(), caller: caller, request.spec)
         let begins = max(.now, body.startsAt ?? .now)
-        return .json(SendPreview(body, begins: begins, spec: request.spec).json)
+        let (send, spec) = (body.send, request.spec)
+        let previews = body.services(spec).flatMap { pns in
+            body.credentials(of: pns).map { SendPreview(of: send, at: pns, $0, begins: begins, spec: spec) }
+        }
+        return .json(PreviewJSON.json(previews, warnings: body.warnings(spec)))
     }
 
     /// Reads the body of a send, and checks the caller's permission and the services' limits.
     ///
-    /// - Throws: ``Problem`` that names the member.
+    /// - Throws: ``Problem`` or `InvalidValue` that names the member.
     static func body(_ value: JSONValue, caller: Caller, spec: AppSpec) throws -> SendBody {
         let body = try SendBody(value, caller: caller, spec)
         let options = PayloadFormatter.Options(
@@ -95,7 +107,7 @@ struct SendRoutes: Sendable {
         // Those of the handles: what another service would refuse is no fault. Where they are none of those named, it goes nowhere.
         let reached = body.services(spec)
         let services = reached.isEmpty ? body.content.services : reached
-        try SendJobs.check(body.content.content, for: services, options: options, spec: spec)
+        try PayloadCheck.check(body.content.content, for: services, options: options, spec: spec)
         return body
     }
 }
@@ -253,16 +265,21 @@ struct SendBody {
         return reached?.sorted() ?? (spec.services.isEmpty ? PushService.inService : spec.services)
     }
 
-    /// The send as its job keeps it.
-    var request: SendRequest {
-        SendRequest(
-            to: self.target.audience,
-            platforms: self.content.services,
-            content: self.content.content,
-            timeToLive: self.timeToLive,
-            collapse: self.collapse,
-            isDryRun: self.isDryRun
+    /// The send that it asks for.
+    var send: NewSend {
+        var send = NewSend(
+            SendRequest(
+                to: self.target.audience,
+                platforms: self.content.services,
+                content: self.content.content,
+                timeToLive: self.timeToLive,
+                collapse: self.collapse,
+                isDryRun: self.isDryRun
+            )
         )
+        (send.priority, send.startsAt, send.label) = (self.priority, self.startsAt, self.label)
+        send.recipients = self.target.recipients
+        return send
     }
 
     init(_ value: JSONValue, caller: Caller, _ spec: AppSpec) throws {

@@ -1,0 +1,80 @@
+import HTTPTypes
+package import Hummingbird
+package import Logging
+import Metrics
+package import PushModel
+import PushlineLogging
+import PushlineMetrics
+
+/// An API on what this module has: it finds out what is asked for, and answers in its own words.
+package protocol WebFront: Sendable {
+    /// Answers a request.
+    ///
+    /// - Throws: What is wrong; ``refusal(_:of:_:)`` puts it into words.
+    func answer(_ request: Request, _ exchange: WebExchange) async throws -> Response
+
+    /// The answer to a request that is refused.
+    func refusal(_ problem: Problem, of request: Request, _ exchange: WebExchange) -> Response
+
+    /// Adds the headers that each answer has.
+    func complete(_ response: inout Response, of request: Request, _ exchange: WebExchange)
+}
+
+/// Answers requests by a front, words what it throws, and notes each request in the log and the metrics.
+package struct WebResponder<Front: WebFront>: HTTPResponder {
+    package typealias Context = ServingContext
+
+    package let front: Front
+    private let proxies: TrustedProxies
+    private let failures: FailureReport
+    private let access: AccessLog
+    private let metrics = RequestMetrics()
+    private let inFlight = MetricDescription.httpRequestsInFlight.meter()
+
+    /// - Parameters:
+    ///   - front: The front.
+    ///   - proxies: The proxies whose ids of requests count.
+    ///   - accessLog: Whether each request is a line of the log, at whatever level that is.
+    ///   - logger: The logger of requests, and of failures.
+    package init(_ front: Front, proxies: TrustedProxies, accessLog: Bool, logger: Logger) {
+        self.front = front
+        self.proxies = proxies
+        self.failures = FailureReport(logger: logger)
+        self.access = AccessLog(logger: logger, isOn: accessLog)
+    }
+
+    /// Never throws: every failure is an answer.
+    package func respond(to request: Request, context: Context) async throws -> Response {
+        let id = self.proxies.requestID(of: request, connection: context.connection) ?? context.id
+        return await LogContext.$current.withValue(LogContext(request: id)) {
+            await self.respond(to: request, WebExchange(id: id, context: context))
+        }
+    }
+
+    private func respond(to request: Request, _ exchange: WebExchange) async -> Response {
+        self.inFlight.increment(by: 1)
+        defer { self.inFlight.decrement(by: 1) }
+        var response: Response
+        do { response = try await self.front.answer(request, exchange) } catch {
+            let problem = self.failures.problem(of: error, route: exchange.template)
+            response = self.front.refusal(problem, of: request, exchange)
+        }
+        self.front.complete(&response, of: request, exchange)
+        response.headers[.contentTypeOptions] = "nosniff"
+        if response.status == .noContent { response.headers[.contentLength] = nil }
+        if request.method == .head {
+            // Hummingbird would set the unknown length to 0.
+            let length = response.headers[.contentLength]
+            response = response.createHeadResponse()
+            response.headers[.contentLength] = length
+        }
+        self.metrics.record(
+            method: request.method,
+            template: exchange.series,
+            status: response.status,
+            elapsed: ContinuousClock.now - exchange.start
+        )
+        self.access.note(request, exchange, &response)
+        return response
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import GRDB
+import Installation
+import Settings
+import Store
+import StoreKit
+import StorePostgreSQL
+import Testing
+
+/// A store is moved into a PostgreSQL and back, and is the same.
+@Suite(.enabled(if: PrivateServer.isThere)) struct StoreMoveTests {
+    private let host: HostCommandsTests.Host
+    private let url: String
+    private let owner: TableOwner
+
+    init() throws {
+        self.host = try HostCommandsTests.Host()
+        self.url = try PrivateServer.newSchema()
+        self.owner = TableOwner(role: "owner", passwordFile: try PrivateServer.file("password"))
+    }
+
+    /// Writes a store that has rows in every table.
+    private func makeStore() throws -> String {
+        let path = self.host.path("store.sqlite")
+        let text = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Stores/sqlite-1.sql")
+        let file = try DatabaseQueue(path: path)
+        try file.writeWithoutTransaction { try $0.execute(sql: String(contentsOf: text, encoding: .utf8)) }
+        try file.close()
+        let store = Composition.store(try PushlineConfiguration(file: self.host.path("pushline.yaml")))
+        let (found, steps) = try store.pendingSteps(as: nil)
+        for place in steps.indices { try store.takeStep(to: found.number + 1 + place - steps.startIndex, as: nil) }
+        return path
+    }
+
+    /// All rows of all tables, but for the clock, which goes on.
+    private func rows(of path: String) throws -> [String: [String]] {
+        let file = try DatabaseQueue(path: path)
+        return try file.read { database in
+            let tables = try String.fetchAll(
+                database,
+                sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('clock', 'sqlite_sequence')"
+            )
+            return try tables.reduce(into: [:]) { rows, table in
+                // As SQLite writes values, bytes too.
+                let columns = try database.columns(in: table).map { "quote(\"\($0.name)\")" }
+                let sql = "SELECT \(columns.joined(separator: " || ',' || ")) FROM \(table)"
+                rows[table] = try String.fetchAll(database, sql: sql).sorted()
+            }
+        }
+    }
+
+    private func numbers(of path: String) throws -> [String: Int64] {
+        try DatabaseQueue(path: path).read { database in
+            let rows = try Row.fetchAll(database, sql: "SELECT name, seq FROM sqlite_sequence")
+            return rows.reduce(into: [:]) { $0[$1["name"]] = $1["seq"] }
+        }
+    }
+
+    private func move(_ source: MovePlace, _ target: MovePlace, progress: (Int, Int) throws -> Void = { _, _ in })
+        throws
+        -> Int
+    { try Composition.move(from: source, to: target, as: self.owner, progress: progress) }
+
+    @Test func thereAndBackEveryRowIsTheSame() throws {
+        let path = try self.makeStore()
+        let (before, numbers) = (try self.rows(of: path), try self.numbers(of: path))
+        #expect(before.values.allSatisfy { !$0.isEmpty }, "\(before.filter(\.value.isEmpty).keys)")
+        var shown: [Int] = []
+        let count = try self.move(.file(path), .servers(self.url)) { done, total in
+            shown.append(done)
+            #expect(done <= total)
+        }
+        #expect(shown == shown.sorted() && shown.last == count)
+        let back = self.host.path("back.sqlite")
+        #expect(try self.move(.servers(self.url), .file(back)) == count)
+        let after = try self.rows(of: back)
+        #expect(Set(after.keys) == Set(before.keys))
+        for (table, rows) in before { #expect(after[table] == rows, "\(table)") }
+        // Of jobs a block of numbers is one process's.
+        let last = try self.numbers(of: back)
+        for (table, number) in numbers { #expect((last[table] ?? 0) >= number, "\(table)") }
+        #expect(try self.rows(of: path) == before, "what is moved stays as it is")
+    }
+
+    private struct BrokenOff: Error {}
+
+    @Test func aMoveThatIsBrokenOffGoesOn() throws {
+        let path = try self.makeStore()
+        let before = try self.rows(of: path)
+        let back = self.host.path("back.sqlite")
+        for (source, target) in [
+            (MovePlace.file(path), MovePlace.servers(self.url)), (.servers(self.url), .file(back)),
+        ] {
+            for limit in [20, 100] {
+                #expect(throws: BrokenOff.self) {
+                    try self.move(source, target) { done, _ in if done > limit { throw BrokenOff() } }
+                }
+            }
+            #expect(!FileManager.default.fileExists(atPath: back))
+            if case .servers(let url) = target {
+                let programs = try ServerAddresses(url, passwordFile: PrivateServer.file("password"))
+                let error = #expect(throws: StoreError.self) { try PostgreSQLStore(programs) }
+                #expect(error?.message.contains("run pushline store move again") == true)
+            }
+            _ = try self.move(source, target)
+        }
+        let after = try self.rows(of: back)
+        for (table, rows) in before { #expect(after[table] == rows, "\(table)") }
+    }
+
+    @Test func programsThatRunAreInTheWay() throws {
+        let path = try self.makeStore()
+        let program = try PrivateServer.run("SELECT 1 AS one", at: self.url)
+        let error = #expect(throws: StoreError.self) { try self.move(.file(path), .servers(self.url)) }
+        #expect(error?.message.contains("stop them all, on every host") == true)
+        withExtendedLifetime(program) {}
+    }
+
+    @Test func nothingIsOverwritten() throws {
+        let path = try self.makeStore()
+        _ = try self.move(.file(path), .servers(self.url))
+        let again = #expect(throws: StoreError.self) { try self.move(.file(path), .servers(self.url)) }
+        #expect(again?.code == .conflict)
+        let over = #expect(throws: StoreError.self) { try self.move(.servers(self.url), .file(path)) }
+        #expect(over?.code == .conflict)
+    }
+}

@@ -1,0 +1,192 @@
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+import StoreContract
+import StoreKit
+import StoreSQL
+import Testing
+
+@testable import StorePostgreSQL
+
+/// How chores are run: by indexes, and no further than their chunk, on tables that are empty and on full ones.
+@Suite(.enabled(if: TestServer.isThere)) struct HousekeepingPlanTests {
+    private static let day = Duration.seconds(86_400)
+    private static let rows = 20_000
+    private static let limit = 100
+
+    private let fixture: StoreAdministration
+    private let store: RecordingStore
+
+    init() throws {
+        self.fixture = try StoreAdministration(StoreOptions())
+        self.store = RecordingStore(self.fixture.engine)
+    }
+
+    private static let chores: [Chore] =
+        [.startScheduled, .expireJobs, .pruneRegistrations, .expireRegistrations]
+        + Retained.allCases.map { .remove($0, olderThan: Self.day) }
+
+    /// Rows that are old enough to go, and as many that are not.
+    private func fill() async throws {
+        let now = self.fixture.engine.clock.now
+        let (old, ends) = (now - 2 * 86_400_000, now - 86_400_000)
+        let all: SQLStatement = "generate_series(1, \(raw: "\(Self.rows)")) AS n"
+        let half: SQLStatement = "n % 2 = 0"
+        let at: SQLStatement = "CASE WHEN n <= \(raw: "\(Self.rows / 2)") THEN \(old) ELSE \(now) END"
+        try await self.fixture.run(
+            "INSERT INTO app(name) VALUES ('default')",
+            """
+            INSERT INTO job(sequence, id, app, kind, priority, platforms, state, work, expires, ends, accepted, finished, fanned_out)
+            SELECT n, decode(md5(CAST(n AS text)), 'hex'), 1, 0, 1, 0, \(raw: "\(Job.State.completed.number)"), '{}', \(ends), \(ends) + n,
+                \(at), \(at), 1 FROM \(all)
+            """,
+            """
+            INSERT INTO idempotency(app, caller, route, key, hash, job, created) SELECT 1, 'c', 'r', CAST(n AS text), '', n, \(at) FROM \(all)
+            """,
+            """
+            INSERT INTO delivery(job, pns, "row", class, status, reason, at) SELECT n, 1, 1, 5, 400, 'Bad', \(at) FROM \(all)
+            """,
+            "INSERT INTO outcome SELECT n, 1, 0, 0, 0, 1, 0, 0, 0 FROM \(all)",
+            """
+            INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message, template)
+            SELECT n, 1, 0, 0, 0, 1, 1, 0, 1, CASE WHEN \(half) THEN n END FROM \(all)
+            """,
+            "INSERT INTO recipient(job, pns, number, handle) SELECT n, 1, 1, 'a' FROM \(all)",
+            "INSERT INTO delivery_count(job, pns, class, count) SELECT n, 1, 0, 1 FROM \(all)",
+            """
+            INSERT INTO session(hash, app, "user", demonstration, expires, ends, latest)
+            SELECT CAST(CAST(n AS text) AS bytea), 1, 'u', 0, \(at), \(at), \(at) FROM \(all)
+            """,
+            """
+            INSERT INTO content(app, id, media_type, bytes, created) SELECT 1, CAST(n AS text), 'a/b', '', \(at) FROM \(all)
+            """,
+            """
+            INSERT INTO rich(app, id, addressee, message, rich_type, content, secure, created)
+            SELECT 1, n, 'u', 'm', 't', CAST(n AS text), 0, \(now) FROM \(all)
+            """,
+            """
+            INSERT INTO dead(queue, type, message, digest, app, number, reason, body, size, at, job, work)
+            SELECT 'q', 't', 'm', n, 'default', n, 'r', '', 0, \(at), decode(md5('j' || n), 'hex'), '{}' FROM \(all)
+            """,
+            """
+            INSERT INTO template(app, digest, content) SELECT 1, CAST(CAST(n AS text) AS bytea), '{}' FROM \(all)
+            """,
+            """
+            INSERT INTO registration(app, id, pns, handle, digest, "user", state, version, updated, expires, ended_at, template)
+            SELECT 1, CAST(n AS text), 1, 'h' || n, CASE WHEN \(half) THEN CAST(CAST(n AS text) AS bytea) END, 'u', CASE WHEN \(half) THEN 1 ELSE 2 END,
+                1, 1, CASE WHEN \(half) THEN \(at) END, CASE WHEN \(half) THEN NULL ELSE \(at) END, n FROM \(all)
+            """,
+            """
+            INSERT INTO dead_handle("row", handle, credential, before, reason) SELECT n, 'h' || n, 0, \(now), 'r' FROM \(all)
+            """,
+            "INSERT INTO tombstone SELECT 1, CAST(n AS text), 'u', 1, \(at) - 2592000000 FROM \(all)",
+            "INSERT INTO removed_user SELECT 1, n, 1, \(at) FROM \(all)",
+            "INSERT INTO suspect SELECT CAST(CAST(n AS text) AS bytea), \(at) FROM \(all)"
+        )
+        _ = try TestServer.owner(self.fixture.schema).exchange(
+            [PostgreSQLStatement("ANALYZE")],
+            until: .now + .seconds(60)
+        )
+    }
+
+    private func plan(_ statement: SQLStatement, _ options: SQLStatement) async throws -> [String] {
+        let rows = try await self.fixture.engine.rows(SQLStatement(joining: [options, statement], with: " "))
+        return try rows.map { try $0["QUERY PLAN"] }
+    }
+
+    /// The most rows that any part of a plan has looked at.
+    private func walked(_ plan: [String]) -> Int {
+        plan.reduce(0) { most, line in
+            guard let actual = line.firstMatch(of: #/actual .* rows=(\d+) loops=(\d+)/#) else {
+                let removed = line.firstMatch(of: #/Rows Removed by Filter: (\d+)/#).flatMap { Int($0.1) }
+                return max(most, removed ?? 0)
+            }
+            return max(most, (Int(actual.1) ?? 0) * (Int(actual.2) ?? 0))
+        }
+    }
+
+    @Test(arguments: [false, true]) func eachGoesByIndexesAndNoFurtherThanItsChunk(isFull: Bool) async throws {
+        if isFull { try await self.fill() }
+        for chore in Self.chores {
+            var cursor: Int64? = 0
+            for _ in 0..<3 {
+                guard let after = cursor else { break }
+                var chore = chore
+                if case .remove(let kind, let age, _) = chore { chore = .remove(kind, olderThan: age, after: after) }
+                cursor = try await self.store.perform(chore, limit: Self.limit).next
+            }
+            let (reads, writes) = self.store.recorded()
+            #expect(!reads.isEmpty, "\(chore)")
+            for statement in reads + writes {
+                let plan = try await self.plan(statement, "EXPLAIN")
+                // These have a handful of rows.
+                let small = ["app", "overdue", "user_removal"].map { "Seq Scan on \($0)" }
+                let faults = plan.filter { line in
+                    line.contains("Gather") || line.contains("Seq Scan") && !small.contains { line.contains($0) }
+                }
+                #expect(faults.isEmpty, "\(chore): \(statement.text)\n\(plan.joined(separator: "\n"))")
+            }
+            for statement in reads {
+                let plan = try await self.plan(statement, "EXPLAIN (ANALYZE, TIMING OFF)")
+                let most = chore == .expireJobs ? OverduePlace.piece : 5 * Self.limit
+                #expect(self.walked(plan) <= most, "\(chore): \(statement.text)\n\(plan.joined(separator: "\n"))")
+            }
+        }
+        guard isFull else { return }
+        // They were done.
+        for table in ["job", "delivery", "session", "dead", "recipient"] {
+            let left = try await self.fixture.number("SELECT count(*) FROM \(raw: table)") ?? 0
+            #expect(left < Self.rows, "\(table)")
+        }
+    }
+}
+
+/// Says which statements a store is given.
+private final class RecordingStore: SQLEngine, HousekeepingStore {
+    private let store: PostgreSQLStore
+    private let statements = NIOLockedValueBox<(reads: [SQLStatement], writes: [SQLStatement])>(([], []))
+
+    init(_ store: PostgreSQLStore) { self.store = store }
+
+    var clock: StoreClock { self.store.clock }
+    var cursors: ListCursors { self.store.cursors }
+    var handles: HandleDigest { self.store.handles }
+    var findsJobsByState: Bool { self.store.findsJobsByState }
+
+    func rows(_ statements: [SQLStatement], size: ReadSize) async throws -> [[SQLRow]] {
+        self.statements.withLockedValue { $0.reads += statements }
+        return try await self.store.rows(statements, size: size)
+    }
+
+    func attempt<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
+        if !transaction.reads.isEmpty {
+            self.statements.withLockedValue { $0.reads += transaction.reads }
+        }
+        let rows = transaction.reads.isEmpty ? [] : try await self.store.rows(transaction.reads)
+        let decision = try transaction.decide(rows)
+        self.statements.withLockedValue { $0.writes += decision.writes }
+        return try await self.store.attempt(SQLTransaction(decision))
+    }
+
+    func countFinished(_ state: Job.State) {}
+
+    func jobsToExpire(limit: Int) async throws -> [Int64] {
+        let first = OverduePlace.end(behind: 0, now: self.clock.now)
+        let end: Int64 = try await self.store.rows(first).first?["ends"] ?? self.clock.now
+        let jobs = OverduePlace.jobs(behind: 0, through: end, limit: limit)
+        self.statements.withLockedValue { $0.reads += [first, jobs] }
+        return try await self.store.jobsToExpire(limit: limit)
+    }
+
+    func lead(as role: LeaderRole) async throws -> (any Leadership)? { try await self.store.lead(as: role) }
+
+    func isSweepLate(by lateness: Duration) async throws -> Bool { try await self.store.isSweepLate(by: lateness) }
+
+    /// What was recorded since the last call.
+    func recorded() -> (reads: [SQLStatement], writes: [SQLStatement]) {
+        self.statements.withLockedValue { statements in
+            defer { statements = ([], []) }
+            return statements
+        }
+    }
+}
