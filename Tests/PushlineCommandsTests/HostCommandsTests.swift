@@ -110,7 +110,7 @@ import Testing
         let other = await #expect(throws: CommandFailure.self) {
             try await host.run("store", "restore", host.path("other"))
         }
-        #expect(other?.message.contains("the file is no SQLite database") == true)
+        #expect(other?.message.contains("the file is not a SQLite database") == true)
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let nowhere = await #expect(throws: CommandFailure.self) {
             try await host.run("store", "backup", host.path("nowhere/copy"))
