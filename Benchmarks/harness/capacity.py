@@ -105,7 +105,7 @@ class Capacity:
             first = self.installation.last_sequence()
             with self._growing() as growth, self._spending() as spent:
                 work()
-            count = self.installation.last_sequence() - first
+            count = self.installation.jobs(first)
             self.cpu[name] = self._each(spent, count)
             if name == "registration":
                 jobs = {table: size for table, size in growth.items() if table not in self.tables}
@@ -125,7 +125,8 @@ class Capacity:
 
     def _broker(self):
         """What waits at the broker without delivery workers, and the most that it has on its disk beside one."""
-        campaign = {"to": {"tag": registrations.EVERYONE}, "services": ["apns"], **MESSAGE}
+        # Three times what an app may have there.
+        campaign = {"to": {"tag": registrations.SMALL}, "services": ["apns"], **MESSAGE}
         lines = [small_send(number) for number in range(int(WAITING_SENDS * self.options.scale))]
         pages, sends = [], []
         for _ in range(BROKER_RUNS):
