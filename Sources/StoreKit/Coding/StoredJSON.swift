@@ -9,21 +9,11 @@ package enum StoredJSON {
         let encoder = JSONEncoder()
         // Sorted: equal values give equal text.
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return self.storable(String(decoding: try encoder.encode(value), as: UTF8.self))
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
     /// A job's work, by the short way where there is one.
-    package static func text(work: Job.Work) throws -> String {
-        try StoredSend.text(work).map(self.storable) ?? self.text(work.preview)
-    }
-
-    /// JSON without U+0000, which PostgreSQL does not read in JSON either: the sign for what cannot be shown takes its place.
-    private static func storable(_ json: String) -> String {
-        let null = #"\u0000"#
-        guard json.utf8.contains(UInt8(ascii: "\\")), json.contains(null) else { return json }
-        // Each escape is read whole: behind an escaped backslash the rest is text.
-        return json.replacing(#/\\(?:u0000|.)/#) { $0.output == null ? "\u{FFFD}" : $0.output }
-    }
+    package static func text(work: Job.Work) throws -> String { try StoredSend.text(work) ?? self.text(work.preview) }
 
     /// Decodes the output of ``text(work:)``.
     package static func work(from text: [UInt8]) throws -> Job.Work {

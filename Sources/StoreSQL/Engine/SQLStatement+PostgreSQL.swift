@@ -4,6 +4,9 @@ extension SQLStatement {
         "/*<*/\(sqlite)/*>*//*!\(postgreSQL)*/"
     }
 
+    /// Stored JSON as PostgreSQL reads it, which takes no U+0000 in it: what is read or written of it there does not matter for that sign.
+    static func postgreSQLJSON(_ column: String) -> String { "replace(\(column), '\\u0000', '\\ufffd')::jsonb" }
+
     /// The statement as PostgreSQL reads it: with what SQLite passes over, and without what is SQLite's alone and the indexes that it is
     /// told.
     ///

@@ -72,7 +72,10 @@ package struct OpenBatch: Sendable {
     }
 
     /// Of the table `template`: for which platform it was registered.
-    package static let platform = "template.content/*!::jsonb*/ ->> 'platform'"
+    package static let platform = SQLStatement.text(
+        forSQLite: "template.content ->> 'platform'",
+        forPostgreSQL: "\(SQLStatement.postgreSQLJSON("template.content")) ->> 'platform'"
+    )
 
     // SQLite is told by which index open batches are found: it would go through all of a job's.
     private static func found(_ index: String, _ rows: SQLStatement, inline: SQLStatement) -> SQLStatement {

@@ -14,7 +14,7 @@ enum RegisterWork {
     static let withoutHandles: String = {
         let members = Self.handles.map { (path: ["register", "_0"] + $0.path, json: $0.json) }
         let all = members.map { "'$.\($0.path.joined(separator: "."))', json('\($0.json)')" }
-        let each = members.reduce("work::jsonb") { work, member in
+        let each = members.reduce(SQLStatement.postgreSQLJSON("work")) { work, member in
             "jsonb_set(\(work), '{\(member.path.joined(separator: ","))}', '\(member.json)', false)"
         }
         return SQLStatement.text(
