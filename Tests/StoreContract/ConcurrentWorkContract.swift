@@ -5,7 +5,7 @@ import Testing
 
 /// Random steps of several processes at once, on the same jobs and messages: whoever comes first, all of it adds up and comes to its end.
 @Suite(.everyStore) struct ConcurrentWorkContract {
-    private static let (workers, steps) = (4, 120)
+    private static let (workers, steps) = (4, 80)
 
     /// What all processes know of.
     private struct Known {

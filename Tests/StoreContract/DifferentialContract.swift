@@ -7,11 +7,11 @@ import Testing
 ///
 /// As many steps a seed as PUSHLINE_TEST_STEPS says. Where there is one driver alone, two of its stores are compared.
 @Suite struct DifferentialContract {
-    private static let steps = ProcessInfo.processInfo.environment["PUSHLINE_TEST_STEPS"].flatMap(Int.init) ?? 200
+    private static let steps = ProcessInfo.processInfo.environment["PUSHLINE_TEST_STEPS"].flatMap(Int.init) ?? 150
     /// How often all is looked at.
     private static let between = 20
 
-    @Test(arguments: 1...4 as ClosedRange<UInt64>) func allDriversSayTheSame(seed: UInt64) async throws {
+    @Test(arguments: 1...3 as ClosedRange<UInt64>) func allDriversSayTheSame(seed: UInt64) async throws {
         let window = InFlightWindow(devices: 60, messages: 12, jobMessages: 10)
         let options = StoreOptions(maximumBacklog: 150, window: window)
         var stores = try StoreFixtures.makeOfEach(options)

@@ -107,9 +107,9 @@ extension RandomWork {
     // MARK: Calls of hubs
 
     mutating func call() async throws -> [String] {
-        let sends = self.jobs.filter { if case .send(let send) = $0.work { send.audience.isAtHub } else { false } }
+        let sends = self.jobs.filter { Self.calls(of: $0) > 0 }
         guard let job = self.one(of: sends), self.chance(80) else { return try await self.askHubs() }
-        let places = (1...3).filter { _ in self.chance(60) }
+        let places = (1...Self.calls(of: job)).filter { _ in self.chance(60) }
         let calls = places.map { place in
             let number = Recipient(place: place, pns: .apns, handle: Handle(stored: ""), reference: nil).number
             return HubCallKey(job: job.id, pns: .apns, number: number)
@@ -123,6 +123,12 @@ extension RandomWork {
             try await self.store.recordHubCalls(begun, .ended(self.one(of: ends) ?? .unknown))
         }
         return [Description.of(starts)]
+    }
+
+    /// How many calls a job has, in the places from the first on.
+    private static func calls(of job: Job) -> Int {
+        guard case .send(let send) = job.work, case .hub(_, let calls) = send.audience else { return 0 }
+        return calls
     }
 
     private mutating func askHubs() async throws -> [String] {

@@ -89,13 +89,22 @@ extension RandomWork {
             list = devices
             audience = .list(devices.count)
         default:
-            let calls = RecipientList(handles: self.recipients(1...3, at: .apns))
+            let calls = self.hubCalls()
             list = calls
             audience = .hub(.tag(try self.tag()), calls: calls.count.count)
         }
         let platforms: [PushService] = self.chance(70) ? [] : [self.pns()]
         let send = SendRequest(to: audience, platforms: platforms, content: .message(.init(title: "t", body: "b")))
         return (.send(send), list)
+    }
+
+    /// What stands in the places from the first on.
+    private mutating func hubCalls() -> RecipientList {
+        RecipientList(
+            handles: (1...self.number(1...3)).map { place in
+                Recipient(place: place, pns: .apns, handle: Handle(stored: "call\(place)"), reference: nil)
+            }
+        )
     }
 
     private mutating func list() throws -> RecipientList {
@@ -105,10 +114,10 @@ extension RandomWork {
         return RecipientList(registrations: ids)
     }
 
-    private mutating func recipients(_ count: ClosedRange<Int>, at pns: PushService? = nil) -> [Recipient] {
+    private mutating func recipients(_ count: ClosedRange<Int>) -> [Recipient] {
         (1...self.number(count)).map { place in
             let reference = self.chance(50) ? "reference\(place)" : nil
-            return Recipient(place: place, pns: pns ?? self.pns(), handle: self.handle(), reference: reference)
+            return Recipient(place: place, pns: self.pns(), handle: self.handle(), reference: reference)
         }
     }
 
