@@ -116,7 +116,7 @@ import Testing
         try await self.store.recordHubCalls([key], .said(.complete(outcome)))
         let known = try #require(try await self.store.hubCalls(of: job.id, app: .default, limit: 2).first)
         #expect(known.id == Self.kept)
-        #expect(known.outcome == HubCall.Outcome(state: Self.kept, devices: [Self.kept: 1]))
+        #expect(known.outcome == HubCall.Outcome(state: Self.kept, devices: [Self.given: 1]))
     }
 
     /// What devices make of a send, as it was written; what comes again is the same.
