@@ -1,4 +1,5 @@
 import Dispatch
+import FaultInjection
 import Foundation
 import Logging
 import Metrics
@@ -183,8 +184,10 @@ final class PooledConnection: @unchecked Sendable {
                 } catch { throw error.beforeCommit }
                 answers = Array(found.dropFirst().dropLast())
                 sent = .now
+                CrashPoint.storeCommitting.reach()
                 _ = try self.exchange([PostgreSQLStatement("COMMIT")], over: connection, until: end)
             } else {
+                CrashPoint.storeCommitting.reach()
                 answers = Array(try self.exchange(statements, over: connection, until: end).dropLast())
             }
         } catch {
@@ -192,6 +195,7 @@ final class PooledConnection: @unchecked Sendable {
             if case .unreadable = error, !transaction.awaitsAnswers { self.row.committed(number) }
             throw error
         }
+        CrashPoint.storeCommitted.reach()
         self.row.committed(number)
         self.servers.acknowledged(connection.generation, sent: sent)
     }
