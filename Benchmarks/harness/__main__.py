@@ -28,7 +28,10 @@ GROUPS = {
     "accept": ["accept_ratio"],
     "hub": ["hub_ratio", "hub_send_per_s", "hub_broadcast_ratio"],
     "neighbours": ["neighbour_ratio"],
+    "crash": ["crash_gap_s"],
 }
+# What a file has not.
+SERVER_GROUPS = ("crash",)
 # What each must reach: at least, or at most.
 GOALS = {
     "fanout_ratio": (">=", 0.6),
@@ -83,6 +86,8 @@ def arguments():
     options.groups = [
         group for group, figures in GROUPS.items() if not names or group in names or set(figures) & set(names)
     ]
+    if not options.server:
+        options.groups = [group for group in options.groups if group not in SERVER_GROUPS]
     options.runs = 1 if options.quick else 3
     options.singles = 300 if options.quick else 2000
     options.seconds = 3 if options.quick else 5

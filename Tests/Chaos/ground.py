@@ -117,21 +117,21 @@ class ServerFaults(StoreFaults):
 
     def _kill(self, chance):
         with self._absent("PostgreSQL killed and started again"):
-            self._shell('postgres_kill "$D"')
+            self.store.shell('postgres_kill "$D"')
             self.faults.rest(chance.uniform(0, 6))
-            self._shell('postgres_again "$D"')
+            self.store.shell('postgres_again "$D"')
 
     def _restart(self, chance):
         with self._absent("PostgreSQL ended in order and started again"):
-            self._shell('postgres_restart "$D"')
+            self.store.shell('postgres_restart "$D"')
 
     def _pause(self, chance):
         with self._absent("PostgreSQL stopped and continued"):
-            self._shell(f'postgres_signal "$D" {signal.SIGSTOP.value}')
+            self.store.shell(f'postgres_signal "$D" {signal.SIGSTOP.value}')
             try:
                 self.faults.rest(chance.uniform(1, 14))
             finally:
-                self._shell(f'postgres_signal "$D" {signal.SIGCONT.value}')
+                self.store.shell(f'postgres_signal "$D" {signal.SIGCONT.value}')
 
     def _disconnect(self, chance):
         begin = boot_time()
@@ -153,14 +153,3 @@ class ServerFaults(StoreFaults):
             f"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM job; SELECT pg_sleep({chance.uniform(5, 15):.1f}); ROLLBACK;",
             role="postgres",
         )
-
-    def _shell(self, words, seconds=180):
-        """Runs words of deploy/lib/postgres.sh; D is the server's folder."""
-        library = f'{self.options.root}/deploy/lib'
-        script = f'. "{library}/broker.sh"; . "{library}/postgres.sh"; D="{self.options.server}"; {words}'
-        # Whatever the server prints is its own log's: a pipe would stay open as long as it runs.
-        result = subprocess.run(
-            ["bash", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds
-        )
-        if result.returncode != 0:
-            raise RuntimeError(f"{words} failed; see {self.options.server}/server.log")

@@ -99,6 +99,16 @@ class ServerStore:
             raise RuntimeError(f"PostgreSQL: {result.stderr.strip()[-300:]}")
         return result.stdout.splitlines()
 
+    def shell(self, words, seconds=180):
+        """Runs words of deploy/lib/postgres.sh; D is the server's folder."""
+        library = pathlib.Path(__file__).parent
+        script = f'. "{library}/broker.sh"; . "{library}/postgres.sh"; D="{self.folder}"; {words}'
+        # What the server prints is in its own log: a pipe would stay open for as long as it runs.
+        nothing = subprocess.DEVNULL
+        done = subprocess.run(["bash", "-c", script], stdin=nothing, stdout=nothing, stderr=nothing, timeout=seconds)
+        if done.returncode != 0:
+            raise RuntimeError(f"{words} failed; see {self.folder}/server.log")
+
     def is_writable(self):
         """Of a stopped process's transaction that is not over the server ends the connection, in seconds."""
         return True
