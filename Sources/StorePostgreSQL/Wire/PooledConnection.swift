@@ -20,6 +20,8 @@ final class PooledConnection: @unchecked Sendable {
     // Used on the queue alone.
     private var current: Servers.Connection?
     private var row = WriterRow()
+    private let commitTime = MetricDescription.storeCommitDuration.timer()
+    private let commitSize = MetricDescription.storeCommitChanges.recorder()
 
     /// How often what was lost is sent.
     private static let attempts = 3
@@ -173,8 +175,9 @@ final class PooledConnection: @unchecked Sendable {
         _ answers: inout [SQLAnswer]?
     ) throws(WireFault) {
         let statements = transaction.statements + [self.row.end(of: number, at: self.clock.now)]
-        var sent = ContinuousClock.now
-        let end = sent + self.servers.deadlines.commit
+        let begin = ContinuousClock.now
+        let end = begin + self.servers.deadlines.commit
+        var sent = begin
         do throws(WireFault) {
             if transaction.awaitsAnswers {
                 let begin = PostgreSQLStatement("BEGIN")
@@ -196,6 +199,8 @@ final class PooledConnection: @unchecked Sendable {
             throw error
         }
         CrashPoint.storeCommitted.reach()
+        self.commitTime.recordSeconds((ContinuousClock.now - begin).inSeconds)
+        self.commitSize.record(1)
         self.row.committed(number)
         self.servers.acknowledged(connection.generation, sent: sent)
     }
