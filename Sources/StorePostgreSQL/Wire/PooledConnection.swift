@@ -175,9 +175,9 @@ final class PooledConnection: @unchecked Sendable {
         _ answers: inout [SQLAnswer]?
     ) throws(WireFault) {
         let statements = transaction.statements + [self.row.end(of: number, at: self.clock.now)]
-        let begin = ContinuousClock.now
-        let end = begin + self.servers.deadlines.commit
-        var sent = begin
+        let start = ContinuousClock.now
+        let end = start + self.servers.deadlines.commit
+        var sent = start
         do throws(WireFault) {
             if transaction.awaitsAnswers {
                 let begin = PostgreSQLStatement("BEGIN")
@@ -199,7 +199,7 @@ final class PooledConnection: @unchecked Sendable {
             throw error
         }
         CrashPoint.storeCommitted.reach()
-        self.commitTime.recordSeconds((ContinuousClock.now - begin).inSeconds)
+        self.commitTime.recordSeconds((ContinuousClock.now - start).inSeconds)
         self.commitSize.record(1)
         self.row.committed(number)
         self.servers.acknowledged(connection.generation, sent: sent)
