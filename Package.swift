@@ -200,7 +200,8 @@ let package = Package(
         .target(
             name: "StorePostgreSQL",
             dependencies: [
-                "CPostgreSQL", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", "FaultInjection", deques,
+                "CPostgreSQL", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", "FaultInjection",
+                deques,
                 lifecycle, logging, metrics, nioConcurrency,
             ]
         ),

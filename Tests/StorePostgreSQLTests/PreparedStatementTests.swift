@@ -27,7 +27,9 @@ import Testing
     }
 
     private func sum() throws -> Int64 {
-        try self.send(PostgreSQLStatement("SELECT coalesce(sum(number), 0)::bigint AS sum FROM \(self.table)"))[0].rows[0]["sum"]
+        try self.send(PostgreSQLStatement("SELECT coalesce(sum(number), 0)::bigint AS sum FROM \(self.table)"))[0].rows[
+            0
+        ]["sum"]
     }
 
     @Test func itIsPreparedWhenItComesAgain() throws {

@@ -33,7 +33,8 @@ package enum TestStore {
     ///   - window: How much of an app may be under way to a push service.
     /// - Returns: The store.
     /// - Throws: What the driver says.
-    package static func open(in folder: URL, window: InFlightWindow = InFlightWindow()) async throws -> any ResultStore {
+    package static func open(in folder: URL, window: InFlightWindow = InFlightWindow()) async throws -> any ResultStore
+    {
         if let server {
             var deadlines = Deadlines()
             // A machine that is busy takes its time.

@@ -59,7 +59,7 @@ postgres_make() {
     local dir=$1 data="$1/$2"
     postgres_run initdb -D "$data" -U "$3" --auth=scram-sha-256 --pwfile="$dir/password" --encoding=UTF8 --no-locale --no-sync >/dev/null || return 1
     # A line each.
-    postgres_run postgres --single -D "$data" postgres >/dev/null <<<"$4" || return 1
+    postgres_run postgres --single -D "$data" postgres >"$dir/$2-made.log" 2>&1 <<<"$4" || return 1
     printf '%s\n' "hostssl all all 127.0.0.1/32 scram-sha-256" >"$data/pg_hba.conf"
 }
 

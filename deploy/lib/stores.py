@@ -135,13 +135,15 @@ class ServerStore:
 
     def _ask(self, text):
         if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen(
-                self._command("pushline"),
-                env=self._psql(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
+            with (self.folder / "psql.log").open("ab") as log:
+                self.process = subprocess.Popen(
+                    self._command("pushline"),
+                    env=self._psql(),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                )
         self.process.stdin.write(f"{text};\n\\echo '{self.END}'\n")
         self.process.stdin.flush()
         lines = []
@@ -149,7 +151,7 @@ class ServerStore:
             if line == f"{self.END}\n":
                 return lines
             lines.append(line)
-        # psql ends where a statement fails; what it says of that is in our own output.
+        # psql ends where a statement fails, and says why in its log.
         self.process.wait()
         self.process = None
         raise BrokenPipeError("psql has ended")

@@ -158,7 +158,9 @@ import Glibc
         guard isSent == 1 else { throw .lost(self.errorMessage, isSent: false) }
     }
 
-    private func answers(to results: [SentPart], until deadline: ContinuousClock.Instant) throws(WireFault) -> [SQLAnswer] {
+    private func answers(to results: [SentPart], until deadline: ContinuousClock.Instant) throws(WireFault)
+        -> [SQLAnswer]
+    {
         var (isSent, answers, fault) = (false, [] as [SQLAnswer], nil as WireFault?)
         // Of the result that is next, and of its statement.
         var (next, place) = (0, 0)
@@ -203,7 +205,9 @@ import Glibc
                     fault =
                         if refusal.isReadOnly {
                             .lost("the server takes no writes", isSent: false)
-                        } else if refusal.isOfOldPlan, next < results.count, case .statement(isPrepared: true) = results[next] {
+                        } else if refusal.isOfOldPlan, next < results.count,
+                            case .statement(isPrepared: true) = results[next]
+                        {
                             .lost("the tables have changed", isSent: false)
                         } else {
                             .refused(refusal)
