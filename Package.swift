@@ -205,13 +205,6 @@ let package = Package(
                 lifecycle, logging, metrics, nioConcurrency,
             ]
         ),
-        .target(
-            name: "HubEmbedded",
-            dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineLogging", "FaultInjection",
-                logging,
-            ]
-        ),
 
         // The work.
         .target(
@@ -287,7 +280,7 @@ let package = Package(
         .target(
             name: "Runtime",
             dependencies: [
-                "Installation", "Settings", "HubAzure", "HubEmbedded", "HubServer", "Pipeline", "PushServices",
+                "Installation", "Settings", "HubAzure", "HubServer", "Pipeline", "PushServices",
                 "HTTPAPI", "WebServing", "Intake", "Hub",
                 "Store",
                 "Broker", "PushModel", "PushlineLogging", "PushlineMetrics",
@@ -407,16 +400,16 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "HubEmbeddedTests",
+            name: "FanOutTests",
             dependencies: [
-                "HubEmbedded", "Hub", "Store", "StoreKit", "StoreSQL", "StoreSQLite", "Broker", "PushModel", logging,
+                "Pipeline", "Hub", "Store", "StoreKit", "StoreSQL", "StoreSQLite", "Broker", "PushModel", logging,
                 nioConcurrency,
             ]
         ),
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "Pipeline", "Outbox", "OutgoingHTTP", "HubEmbedded", "Hub", "RawHTTP", "Store", "TestStores", "Broker",
+                "Pipeline", "Outbox", "OutgoingHTTP", "Hub", "RawHTTP", "Store", "TestStores", "Broker",
                 "PushServices", "BrokerRabbitMQ", "CRabbitMQ", "LogRecorder", "Payloads", "PushlineLogging",
                 "PushlineSimulator", "PushModel", "SeededRandom", lifecycle, logging, nioConcurrency,
             ]
@@ -451,7 +444,7 @@ let package = Package(
         .testTarget(
             name: "HubServerTests",
             dependencies: [
-                "HubServer", "Hub", "HubAzure", "HubEmbedded", "WebServing", "Intake", "HubWire", "LogRecorder",
+                "HubServer", "Hub", "HubAzure", "Pipeline", "WebServing", "Intake", "HubWire", "LogRecorder",
                 "Store",
                 "StoreSQLite", "Broker", "PushModel", "PushlineSimulator", "RawHTTP", "Settings", httpTypes,
                 hummingbird, hummingbirdCore,
