@@ -8,6 +8,7 @@ import time
 
 import load
 import registrations
+from crash import Crash
 from hub import HubFigures
 from isolation import Isolation
 from load import percentile
@@ -352,6 +353,9 @@ class Figures:
 
     def neighbours(self):
         return self.greed.measure()
+
+    def crash(self):
+        return Crash(self, MESSAGE).measure()
 
     # ---- Limits ----
 

@@ -2,8 +2,9 @@ import PushModel
 import Store
 import Testing
 
-/// What any store must do with U+0000 and broken UTF-8 in what others name: they are kept as the sign for what cannot be shown, for there are
-/// engines that keep none. A message is kept as its sender has written it.
+/// What any store must do with U+0000 and broken UTF-8 in what others name: the sign for what cannot be shown takes their place.
+///
+/// There are engines that keep none. A message is kept as its sender has written it.
 @Suite(.everyStore) struct StoredTextContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
