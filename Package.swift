@@ -200,9 +200,9 @@ let package = Package(
         .target(
             name: "StorePostgreSQL",
             dependencies: [
-                "CPostgreSQL", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", deques, lifecycle,
-                logging,
-                metrics, nioConcurrency,
+                "CPostgreSQL", "StoreSQL", "StoreKit", "Store", "PushModel", "PushlineMetrics", "FaultInjection",
+                deques,
+                lifecycle, logging, metrics, nioConcurrency,
             ]
         ),
 
@@ -379,6 +379,12 @@ let package = Package(
             dependencies: ["SeededRandom", "Store", "StoreKit", "PushModel", nioConcurrency],
             path: "Tests/StoreContract"
         ),
+        // The store of a test that asks for none in particular: deploy/test says where.
+        .target(
+            name: "TestStores",
+            dependencies: ["StorePostgreSQL", "StoreSQLite", "Store"],
+            path: "Tests/TestStores"
+        ),
         .testTarget(
             name: "StoreSQLiteTests",
             dependencies: [
@@ -403,7 +409,7 @@ let package = Package(
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "Pipeline", "Outbox", "OutgoingHTTP", "Hub", "RawHTTP", "Store", "StoreSQLite", "Broker",
+                "Pipeline", "Outbox", "OutgoingHTTP", "Hub", "RawHTTP", "Store", "TestStores", "Broker",
                 "PushServices", "BrokerRabbitMQ", "CRabbitMQ", "LogRecorder", "Payloads", "PushlineLogging",
                 "PushlineSimulator", "PushModel", "SeededRandom", lifecycle, logging, nioConcurrency,
             ]
@@ -477,7 +483,7 @@ let package = Package(
             name: "InstallationSupport",
             dependencies: [
                 "BrokerRabbitMQ", "Authentication", "HubWire", "Installation", "Settings", "PushlineSimulator", "Store",
-                "PushModel",
+                "PushModel", "TestStores",
                 logging, nioCore, nioPosix,
             ],
             path: "Tests/InstallationSupport"
@@ -487,7 +493,7 @@ let package = Package(
             dependencies: [
                 "Broker", "BrokerContract", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "MessageSamples",
                 "OutgoingHTTP", "Payloads",
-                "PushlineSimulator", "PushlineMetrics",
+                "PushlineSimulator", "PushlineMetrics", "TestStores",
                 "RawHTTP", "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore,
                 nioHTTP1,
             ]
@@ -518,7 +524,7 @@ if Context.environment["PUSHLINE_BENCHMARKS"] == "1" {
         .executableTarget(name: "CountedPaths", dependencies: ["HotPaths"], path: "Benchmarks/CountedPaths"),
         .executableTarget(
             name: "ImportSpeed",
-            dependencies: ["PushModel", "Store", "StoreSQLite", lifecycle, logging],
+            dependencies: ["Installation", "PushModel", "Settings", "Store", lifecycle, logging],
             path: "Benchmarks/ImportSpeed"
         ),
         .executableTarget(

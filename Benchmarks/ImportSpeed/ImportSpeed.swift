@@ -1,24 +1,26 @@
 import Foundation
+import Installation
 import Logging
 import PushModel
 import ServiceLifecycle
+import Settings
 import Store
-import StoreSQLite
 
 /// Imports registrations into an empty store, without HTTP: each with a user and two tags.
 ///
-/// Its arguments: how many, the order of the users (`ascending` or `random`), a file that is not there yet. It prints a line
-/// of JSON.
+/// Its arguments: how many, and the order of the users (`ascending` or `random`). Where the store is, the programs' variables say. It prints
+/// a line of JSON.
 @main
 enum ImportSpeed {
     static func main() async throws {
         let arguments = CommandLine.arguments
-        guard arguments.count == 4, let rows = Int(arguments[1]), let order = Order(rawValue: arguments[2]) else {
-            print("usage: ImportSpeed ROWS ascending|random FILE")
+        guard arguments.count == 3, let rows = Int(arguments[1]), let order = Order(rawValue: arguments[2]) else {
+            print("usage: ImportSpeed ROWS ascending|random")
             exit(2)
         }
-        let store = try await SQLiteStore.open(SQLiteStore.Configuration(path: arguments[3]))
-        let measurement = Measurement(store: store, file: arguments[3], rows: rows, order: order)
+        let configuration = try PushlineConfiguration(file: nil)
+        let store = try await Composition.store(configuration).open(logger: Logger(label: "import"))
+        let measurement = Measurement(store: store, file: configuration.store.path, rows: rows, order: order)
         // The store's own service moves the log into the file meanwhile, as in the API's process.
         let group = ServiceGroup(
             configuration: .init(
@@ -39,8 +41,9 @@ private enum Order: String {
 }
 
 private struct Measurement: Service {
-    let store: SQLiteStore
-    let file: String
+    let store: any ResultStore
+    /// nil = the store is at servers.
+    let file: String?
     let rows: Int
     let order: Order
 
@@ -60,14 +63,14 @@ private struct Measurement: Service {
             guard try await imported.results.allSatisfy({ $0 == .created }) else {
                 throw StoreError(.conflict, "a registration was there already")
             }
-            log = max(log, try self.size(of: self.file + "-wal"))
+            log = max(log, try self.size(of: "-wal") ?? 0)
         }
         let seconds = Double((ContinuousClock.now - start) / .milliseconds(1)) / 1000
+        let sizes = try self.size(of: "").map { #", "log_mb": \#(log / 1_000_000), "file_mb": \#($0 / 1_000_000)"# }
         print(
             """
             {"rows": \(self.rows), "users": "\(self.order.rawValue)", "seconds": \(seconds), \
-            "rows_per_s": \(Int(Double(self.rows) / seconds)), "log_mb": \(log / 1_000_000), \
-            "file_mb": \(try self.size(of: self.file) / 1_000_000)}
+            "rows_per_s": \(Int(Double(self.rows) / seconds))\(sizes ?? "")}
             """
         )
     }
@@ -117,8 +120,10 @@ private struct Measurement: Service {
         return bits ^ (bits >> 31)
     }
 
-    private func size(of path: String) throws -> Int {
-        let attributes = try FileManager.default.attributesOfItem(atPath: path)
-        return (attributes[.size] as? NSNumber)?.intValue ?? 0
+    /// The bytes of the store's file, or of one beside it.
+    private func size(of ending: String) throws -> Int? {
+        guard let file else { return nil }
+        let attributes = try FileManager.default.attributesOfItem(atPath: file + ending)
+        return (attributes[.size] as? NSNumber)?.intValue
     }
 }

@@ -8,6 +8,7 @@ import time
 
 import load
 import registrations
+from crash import Crash
 from hub import HubFigures
 from isolation import Isolation
 from load import percentile
@@ -209,7 +210,7 @@ class Figures:
         unfinished = installation.unfinished_jobs()
         self.say(f"  accepted {rate:,.0f}/s; waiting for {unfinished} sends to end")
         self.wait_for_all(600)
-        after, sends = installation.cpu(), installation.last_sequence() - first
+        after, sends = installation.cpu(), installation.jobs(first)
         costs = ", ".join(f"{name} {(after[name] - before[name]) / sends * 1e6:.1f} us" for name in before)
         self.say(f"  CPU a send: {costs}")
         return rate
@@ -220,7 +221,7 @@ class Figures:
         first, before = installation.last_sequence(), installation.cpu()
         url = f"http://127.0.0.1:{installation.api.port}"
         rate = load.http1_registering(url, 64, self.options.seconds, installation.api.key, first)
-        after, changes = installation.cpu(), installation.last_sequence() - first
+        after, changes = installation.cpu(), installation.jobs(first)
         costs = ", ".join(f"{name} {(after[name] - before[name]) / changes * 1e6:.1f} us" for name in before)
         self.say(f"  registered {rate:,.0f}/s; CPU a registration: {costs}")
         return {"register_per_s": rate}
@@ -352,6 +353,9 @@ class Figures:
 
     def neighbours(self):
         return self.greed.measure()
+
+    def crash(self):
+        return Crash(self, MESSAGE).measure()
 
     # ---- Limits ----
 

@@ -8,17 +8,16 @@ import os
 import pathlib
 import re
 import socket
-import sqlite3
 import ssl
 import subprocess
 import threading
 import time
-import urllib.parse
 
 import registrations
+import stores
 from api import API
 from hub import Hub
-from processes import Failure, Processes, cpu_seconds, forget_peak, peak_memory
+from processes import Failure, Processes, cpu_of_all, cpu_seconds, forget_peak, peak_memory
 from receiver import Receiver
 
 OURS = ("api", "register-worker", "send-worker", "delivery-worker")
@@ -88,7 +87,10 @@ class Installation:
         self.say = say
         self.folder = pathlib.Path(options.folder)
         self.bin = pathlib.Path(options.bin)
-        self.store = self.folder / "store.sqlite"
+        if options.server:
+            self.store = stores.ServerStore(options.server)
+        else:
+            self.store = stores.FileStore(self.folder / "store.sqlite")
         self.processes = Processes(self.folder / "logs")
         self.served = None
 
@@ -103,7 +105,7 @@ class Installation:
         self._write_credentials()
         ports = {name: free_port() for name in OURS}
         self.environment = {
-            "PUSHLINE_STORE_PATH": str(self.store),
+            **self.store.environment,
             "PUSHLINE_BROKER_URL": os.environ["BROKER_URL"],
             "PUSHLINE_API_PORT": str(ports["api"]),
             "PUSHLINE_WORKERS_REGISTER_PORT": str(ports["register-worker"]),
@@ -230,7 +232,10 @@ class Installation:
         hub = ["hub"] if self.served else []
         pids = {name: self.processes.pid(name) for name in (*OURS, *hub, "receiver")}
         pids["broker"] = self.options.broker_pid
-        return {name: cpu_seconds(pid) for name, pid in pids.items()}
+        used = {name: cpu_seconds(pid) for name, pid in pids.items()}
+        if self.options.server:
+            used["postgresql"] = cpu_of_all(self.store.processes())
+        return used
 
     def forget_memory(self):
         for name in OURS:
@@ -243,24 +248,24 @@ class Installation:
     # ---- What the store says ----
 
     def unfinished_jobs(self):
-        return self._ask("SELECT unfinished FROM backlog")[0]
+        return self._ask("SELECT sum(unfinished) FROM backlog")
 
     def accepted_devices(self, after):
         """Devices that a push service took, of the jobs above that sequence."""
-        return self._ask("SELECT coalesce(sum(count), 0) FROM job_counts WHERE class = 1 AND job > ?", after)[0]
+        return self._ask("SELECT coalesce(sum(count), 0) FROM job_counts WHERE class = 1 AND job > ?", after)
 
     def last_sequence(self):
-        return self._ask("SELECT coalesce(max(sequence), 0) FROM job")[0]
+        return self._ask("SELECT coalesce(max(sequence), 0) FROM job")
+
+    def jobs(self, after):
+        """How many there are above that sequence: a server leaves numbers out."""
+        return self._ask("SELECT count(*) FROM job WHERE sequence > ?", after)[0]
 
     def rows(self, sql, *values):
-        database = sqlite3.connect(f"file:{urllib.parse.quote(str(self.store))}?mode=ro", uri=True, timeout=10)
-        try:
-            return database.execute(sql, values).fetchall()
-        finally:
-            database.close()
+        return self.store.rows(sql, *values)
 
     def _ask(self, sql, *values):
-        return self.rows(sql, *values)[0]
+        return self.rows(sql, *values)[0][0]
 
     def configured(self, section, key):
         """A number of the configuration file, such as connections in the section delivery."""

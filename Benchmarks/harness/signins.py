@@ -3,14 +3,12 @@
 import base64
 import concurrent.futures
 import contextlib
-import fcntl
 import hashlib
 import http.client
 import json
 import os
 import pathlib
 import secrets
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -82,19 +80,13 @@ class SignIns:
 
     def _add(self, accounts):
         """Adds accounts as `pushline accounts add` does; operators, who may all look at the same job."""
-        store = self.installation.store
-        with open(f"{store}.writer", "ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            with contextlib.closing(sqlite3.connect(store, timeout=30, isolation_level=None)) as database:
-                database.execute("BEGIN IMMEDIATE")
-                database.executemany(
-                    "INSERT INTO account(app, name, role, password, disabled, created) "
-                    "SELECT number, ?, 'operator', ?, 0, ? FROM app WHERE name = 'default' "
-                    # Returning users are there already where this is not the first run.
-                    "ON CONFLICT(app, name) DO UPDATE SET password = excluded.password",
-                    [(name, text, int(time.time() * 1000)) for name, text in accounts.items()],
-                )
-                database.execute("COMMIT")
+        self.installation.store.change(
+            "INSERT INTO account(app, name, role, password, disabled, created) "
+            "SELECT number, ?, 'operator', ?, 0, ? FROM app WHERE name = 'default' "
+            # Returning users are there already where this is not the first run.
+            "ON CONFLICT(app, name) DO UPDATE SET password = excluded.password",
+            [(name, text, int(time.time() * 1000)) for name, text in accounts.items()],
+        )
 
     def _job(self):
         api = self.installation.api

@@ -4,7 +4,7 @@
 /// builds have it; in others ``reach()`` does nothing.
 package enum CrashPoint: String, CaseIterable, Sendable {
     // Any process that writes the store.
-    /// A group's changes are made, its commit is not.
+    /// A group's changes are made, its commit is not; where they are sent together with it, nothing is.
     case storeCommitting = "store.committing"
     /// The commit is durable and no caller has heard of it.
     case storeCommitted = "store.committed"

@@ -41,6 +41,7 @@ def arguments():
     parser.add_argument("--config", required=True, help="Config/pushline.yaml")
     parser.add_argument("--root", required=True, help="the repository")
     parser.add_argument("--broker", required=True, help="the folder of the broker's node")
+    parser.add_argument("--server", help="the folder of a PostgreSQL, which has the store")
     parser.add_argument("--own-disk", action="store_true", help="the data folder is a file system of its own")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--minutes", type=float, default=5)

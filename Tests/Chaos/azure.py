@@ -8,7 +8,7 @@ SERVICES = ["apns", "fcm", "wns"]
 PATH = f"/api/apps/{NAME}/sends"
 RULE = "chaos"
 # Where a call is made, and where it goes to: only what breaks one of these can cost an answer.
-BREAKING = ("delivery-worker", "hub")
+BREAKING = ("delivery-worker", "hub", "store")
 # The most seconds that a call may take, as the worker has it.
 CALL_TIME = 30
 # When a process has died is seen a little later.
@@ -46,8 +46,9 @@ def environment(installation):
 
 def judge(verdict):
     """What the app's calls came to, against the sends that came to the hub; that each job's calls add up, others see."""
-    calls = dict(verdict._rows("SELECT state, count(*) FROM hub_call GROUP BY state"))
-    sends = verdict._rows("SELECT count(*) FROM job WHERE key = ? AND json_extract(work, '$.send') IS NOT NULL", f"hub:{RULE}")[0][0]
+    calls = dict(verdict.rows("SELECT state, count(*) FROM hub_call GROUP BY state"))
+    works = verdict.rows("SELECT work FROM job WHERE key = ?", f"hub:{RULE}")
+    sends = sum(1 for (work,) in works if json.loads(work).get("send") is not None)
     taken = calls.get("taken", 0)
     # Of a send that was stopped nobody comes back to a call that was under way.
     unknown = calls.get("unknown", 0) + calls.get("submitting", 0)
@@ -65,10 +66,10 @@ def judge(verdict):
 
 def _unexplained(verdict):
     """How many calls are unknown without a crash or a pause while they were made (rule 18)."""
-    shift = verdict._rows("SELECT shift FROM clock")[0][0]
+    shift = verdict.installation.store.clock_shift()
     breaks = [(begin, end) for program, begin, end in verdict.installation.breaks if program in BREAKING]
     found = 0
-    for (until,) in verdict._rows("SELECT until FROM hub_call WHERE state IN ('unknown', 'submitting')"):
+    for (until,) in verdict.rows("SELECT until FROM hub_call WHERE state IN ('unknown', 'submitting')"):
         last = (until - shift) / 1000
         first = last - CALL_TIME
         found += not any(begin <= last and first <= end + SLACK for begin, end in breaks)

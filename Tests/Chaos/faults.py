@@ -1,20 +1,18 @@
 """What goes wrong: three threads of faults side by side, each in an order that the seed gives, until the time is over."""
 
 import collections
-import contextlib
-import fcntl
 import http.client
 import json
 import pathlib
 import random
 import signal
-import sqlite3
 import subprocess
 import threading
 import time
 import urllib.request
 
 from broker import QUEUES, hostile
+from ground import FileFaults, ServerFaults
 from installation import boot_time, programs_of_points
 
 
@@ -128,9 +126,9 @@ class Faults:
                         self.made[title] += 1
                 except Exception as error:
                     self.troubles.append(f"{title}: {error!r}")
-                self._rest(chance.uniform(0, 2 * self.options.rest))
+                self.rest(chance.uniform(0, 2 * self.options.rest))
 
-    def _rest(self, seconds):
+    def rest(self, seconds):
         end = time.monotonic() + seconds
         while self.is_running and time.monotonic() < end:
             time.sleep(0.1)
@@ -165,7 +163,7 @@ class Faults:
         self.installation.signal(member, signal.SIGSTOP)
         if program == "delivery-worker":
             self.pauses += 1
-        self._rest(chance.uniform(1, 12))
+        self.rest(chance.uniform(1, 12))
         self.installation.signal(member, signal.SIGCONT)
         self.installation.note_break(member, begin)
 
@@ -222,7 +220,7 @@ class Faults:
         if fault.get("action") == "tokenEndpoint":
             self._ask("POST", "/access-tokens/revoke")
         self._ask("POST", "/faults", faults)
-        self._rest(chance.uniform(3, 9))
+        self.rest(chance.uniform(3, 9))
         for known in self._ask("GET", "/faults"):
             hits = known.get("hits", 0)
             if known.get("action", "answer") == fault.get("action", "answer"):
@@ -241,7 +239,7 @@ class Faults:
                 reason = {"apns": "Unregistered", "fcm": "UNREGISTERED", "wns": "Gone"}[pns]
                 faults.append({"service": pns, "token": handle, "reason": reason})
         self._ask("POST", "/faults", faults)
-        self._rest(chance.uniform(3, 6))
+        self.rest(chance.uniform(3, 6))
         self.hits["devices that are gone"] += sum(known.get("hits", 0) for known in self._ask("GET", "/faults"))
         self._ask("DELETE", "/faults")
         # The apps start again, and register their devices anew.
@@ -280,10 +278,7 @@ class Faults:
             ("broker: memory alarm", lambda chance: self._alarm(chance, "broker: memory alarm", self.broker.memory_alarm)),
             ("broker: disk alarm", lambda chance: self._alarm(chance, "broker: disk alarm", self.broker.disk_alarm)),
             ("queues' leaders ended", self._leaders),
-            ("store locked by another writer", self._lock_file),
-            ("store locked by another transaction", self._lock_database),
-            ("disk full", self._fill_disk),
-            ("file system read-only", self._read_only),
+            *(ServerFaults if self.options.server else FileFaults)(self).cards(),
             ("clock jumps ahead", lambda chance: self._clock(chance, [3_600_000, 86_400_000, 90_000])),
             ("clock jumps back", lambda chance: self._clock(chance, [-3_600_000, -86_400_000, -90_000])),
             ("hostile messages", self._hostile),
@@ -308,14 +303,14 @@ class Faults:
     def _without_broker(self, chance, title, end):
         self.broker_losses += 1
         self._expect(end())
-        self._rest(chance.uniform(0, 6))
+        self.rest(chance.uniform(0, 6))
         self.hits[title] += self.installation.broker_is("disconnected")
         self._expect(self.broker.start())
 
     def _alarm(self, chance, title, switch):
         try:
             self._expect(switch(True))
-            self._rest(chance.uniform(4, 12))
+            self.rest(chance.uniform(4, 12))
             self.hits[title] += self.installation.broker_is("blocked")
         finally:
             self._expect(switch(False))
@@ -325,66 +320,10 @@ class Faults:
             self._expect(self.broker.restart_leader(queue))
             self.hits["queues' leaders ended"] += 1
 
-    def _lock_file(self, chance):
-        with open(f"{self.installation.store}.writer", "ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            refusals = self.load.counts["status 503"]
-            self._rest(chance.uniform(1, 12))
-            self.hits["store locked by another writer"] += self.load.counts["status 503"] - refusals
-
-    def _lock_database(self, chance):
-        database = sqlite3.connect(self.installation.store, timeout=30, isolation_level=None)
-        try:
-            database.execute("BEGIN IMMEDIATE")
-            self._rest(chance.uniform(1, 8))
-            database.execute("ROLLBACK")
-        finally:
-            database.close()
-
-    def _fill_disk(self, chance):
-        if not self.options.own_disk:
-            return False
-        filler = self.installation.data / "filler"
-        with self.installation.without_store():
-            try:
-                with filler.open("wb", buffering=0) as file:
-                    # To the last page.
-                    for size in (1_048_576, 4096):
-                        with contextlib.suppress(OSError):
-                            while True:
-                                file.write(b"\0" * size)
-                refusals = self.load.counts["status 503"]
-                self._rest(chance.uniform(2, 9))
-                self.hits["disk full"] += self.load.counts["status 503"] - refusals
-            finally:
-                filler.unlink(missing_ok=True)
-
-    def _read_only(self, chance):
-        if not self.options.own_disk:
-            return False
-        # Files that are open for writing keep a file system from it: all processes die of it, and come back to it.
-        with self.installation.without_store():
-            try:
-                for _ in range(200):
-                    for member in self.installation.members:
-                        self.installation.kill(member)
-                    if self._remount("ro"):
-                        self.hits["file system read-only"] += 1
-                        break
-                    time.sleep(0.02)
-                else:
-                    raise RuntimeError("the file system is never free of writers")
-                self._rest(chance.uniform(2, 5))
-            finally:
-                self._remount("rw")
-
-    def _remount(self, mode):
-        return subprocess.run(["mount", "-o", f"remount,{mode}", self.installation.data], capture_output=True).returncode == 0
-
     def _clock(self, chance, jumps):
         self.installation.jump(chance.choice(jumps))
         try:
-            self._rest(chance.uniform(3, 8))
+            self.rest(chance.uniform(3, 8))
         finally:
             self.installation.jump(0)
 
@@ -396,7 +335,7 @@ class Faults:
         queue = chance.choice(["register", "send", "deliver.apns", "deliver.fcm", "deliver.wns"])
         self._tell(f"/api/queues/{queue}/pause")
         try:
-            self._rest(chance.uniform(2, 8))
+            self.rest(chance.uniform(2, 8))
         finally:
             self._tell(f"/api/queues/{queue}/resume")
 
@@ -432,7 +371,7 @@ class Faults:
             # Beside and renamed, as who cares for a service does it.
             wrong.rename(file)
             refusals = self._refusals()
-            self._rest(chance.uniform(4, 10))
+            self.rest(chance.uniform(4, 10))
             self.hits["credentials replaced by wrong ones"] += self._refusals() - refusals
         finally:
             wrong.write_bytes(right)

@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import fcntl
 import hashlib
 import json
 import math
@@ -12,7 +11,6 @@ import random
 import re
 import signal
 import socket
-import sqlite3
 import struct
 import subprocess
 import threading
@@ -21,6 +19,7 @@ import urllib.error
 import urllib.request
 
 import azure
+import stores
 
 # How many of each run.
 PROGRAMS = {"api": 2, "hub": 1, "register-worker": 2, "send-worker": 2, "delivery-worker": 2}
@@ -103,7 +102,7 @@ class Installation:
         self.folder = pathlib.Path(options.folder)
         self.bin = pathlib.Path(options.bin)
         self.data = self.folder / "data"
-        self.store = self.data / "store.sqlite"
+        self.store = stores.ServerStore(options.server) if options.server else stores.FileStore(self.data / "store.sqlite")
         self.logs = self.folder / "logs"
         self.logs.mkdir(parents=True, exist_ok=True)
         self.data.mkdir(exist_ok=True)
@@ -129,7 +128,7 @@ class Installation:
         self._start_simulator()
         ports = iter([free_port() for _ in range(16)])
         self.environment = {
-            "PUSHLINE_STORE_PATH": str(self.store),
+            **self.store.environment,
             "PUSHLINE_BROKER_URL": os.environ["BROKER_URL"],
             "PUSHLINE_API_PORT": str(next(ports)),
             "PUSHLINE_DELIVERY_DEVICES": str(self.options.devices),
@@ -185,15 +184,16 @@ class Installation:
     def _cheapen_passwords(self):
         """Gives the accounts hashes that cost little: checking one takes a debug build seconds, after each start, and many on a busy
         machine; a process that drains waits for it."""
-        database = sqlite3.connect(self.store, timeout=30)
-        with contextlib.closing(database), database:
-            for name, password in self.accounts.items():
-                rounds, size, salt = 16, 8, os.urandom(16)
-                digest = hashlib.scrypt(password.encode(), salt=salt, n=rounds, r=size, p=1, dklen=32)
-                text = "$".join(["scrypt", str(rounds), str(size), "1", *(base64.b64encode(part).decode() for part in (salt, digest))])
-                changed = database.execute("UPDATE account SET password = ? WHERE name = ?", (text, name)).rowcount
-                if changed != 1:
-                    raise Failure(f"account {name} is not in the store")
+        hashes = []
+        for name, password in self.accounts.items():
+            rounds, size, salt = 16, 8, os.urandom(16)
+            digest = hashlib.scrypt(password.encode(), salt=salt, n=rounds, r=size, p=1, dklen=32)
+            parts = (base64.b64encode(part).decode() for part in (salt, digest))
+            hashes.append(("$".join(["scrypt", str(rounds), str(size), "1", *parts]), name))
+        self.store.change("UPDATE account SET password = ? WHERE name = ?", hashes)
+        changed = self.store.rows("SELECT count(*) FROM account WHERE password LIKE 'scrypt$16$%'")[0][0]
+        if changed != len(hashes):
+            raise Failure(f"{changed} of {len(hashes)} accounts are in the store")
 
     def cli(self, *arguments, stdin=None):
         result = subprocess.run(
@@ -272,6 +272,10 @@ class Installation:
         """Notes that a process could do nothing from then until now."""
         self.breaks.append((member.program, begin, boot_time()))
 
+    def note_lost_commits(self, begin):
+        """Notes that commits from then until now may have had no answer."""
+        self.breaks.append(("store", begin, boot_time()))
+
     def _had_no_store(self, member):
         """Whether it may have begun when the store could not be written: then it ends at once, and says why. A slow machine takes
         its time with that."""
@@ -339,7 +343,7 @@ class Installation:
         for _ in range(50):
             for member in members:
                 self.signal(member, signal.SIGSTOP)
-            if all(map(self._is_stopped, members)) and self._is_writable():
+            if all(map(self._is_stopped, members)) and self.store.is_writable():
                 return
             for member in members:
                 self.signal(member, signal.SIGCONT)
@@ -353,16 +357,6 @@ class Installation:
             time.sleep(0.001)
             with contextlib.suppress(OSError):
                 if all(path.read_text().rpartition(")")[2].split()[0] in "TZX" for path in states.glob("*/stat")):
-                    return True
-        return False
-
-    def _is_writable(self):
-        """Whether the store's lock becomes free within a second: others may be writing."""
-        with open(f"{self.store}.writer", "rb") as file:
-            for _ in range(1000):
-                time.sleep(0.001)
-                with contextlib.suppress(BlockingIOError):
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     return True
         return False
 

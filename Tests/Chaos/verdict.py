@@ -3,9 +3,7 @@
 import collections
 import json
 import re
-import sqlite3
 import time
-import urllib.parse
 
 import azure
 
@@ -29,16 +27,11 @@ class Verdict:
         # Sends and devices that were begun six times, and ended a process each time: they are kept as dead, to be replayed (rule 5).
         self.condemned = 0
 
-    def _rows(self, sql, *values):
-        path = urllib.parse.quote(str(self.installation.store))
-        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)
-        try:
-            return database.execute(sql, values).fetchall()
-        finally:
-            database.close()
+    def rows(self, sql, *values):
+        return self.installation.store.rows(sql, *values)
 
     def unfinished(self):
-        return self._rows("SELECT count(*) FROM job WHERE state < ?", FINAL)[0][0]
+        return self.rows("SELECT count(*) FROM job WHERE state < ?", FINAL)[0][0]
 
     def await_end(self, seconds, say):
         """Waits until no job is unfinished."""
@@ -56,7 +49,7 @@ class Verdict:
     # ---- The questions ----
 
     def find(self):
-        jobs = self._rows("SELECT sequence, id, kind, state, label, reason FROM job")
+        jobs = self.rows("SELECT sequence, id, kind, state, label, reason FROM job")
         self.markers = {}
         by_id = {}
         copies = collections.Counter()
@@ -99,7 +92,7 @@ class Verdict:
 
     def _counts(self, by_id):
         counts = collections.defaultdict(collections.Counter)
-        for job, kind, count in self._rows("SELECT job, class, count FROM job_counts"):
+        for job, kind, count in self.rows("SELECT job, class, count FROM job_counts"):
             counts[job][kind] += count
         for job, classes in counts.items():
             rest = sum(count for kind, count in classes.items() if kind != TARGETS)
@@ -137,10 +130,10 @@ class Verdict:
         names = {1: "apns", 2: "fcm", 3: "wns"}
         # Those of wards change; which one it was then nobody notes.
         former = {item: devices for wards in self.load.wards for item, devices in wards.devices.items()}
-        rows = self._rows("SELECT row, id, pns, handle FROM registration")
+        rows = self.rows('SELECT "row", id, pns, handle FROM registration')
         devices = {row: former.get(item, {(names.get(pns), handle)}) for row, item, pns, handle in rows}
         accepted, counted = set(), collections.defaultdict(set)
-        for job, pns, row, kind in self._rows("SELECT job, pns, row, class FROM delivery"):
+        for job, pns, row, kind in self.rows('SELECT job, pns, "row", class FROM delivery'):
             if pns in counted[job, row]:
                 self.counted_twice += 1
                 self.faults.append(f"{self.markers.get(job, job)}: device {row} is counted twice at {names[pns]}")
@@ -188,15 +181,14 @@ class Verdict:
 
     def _registrations(self):
         for name, (registration, generation) in self.load.registers.items():
-            tags = {
-                tag
-                for (tag,) in self._rows(
-                    "SELECT name FROM registration, json_each(tags) AS listed JOIN tag_name ON number = listed.value "
-                    "JOIN tagged ON tagged.tag = number AND tagged.pns = registration.pns AND tagged.row = registration.row "
-                    "WHERE registration.id = ?",
-                    registration,
-                )
-            }
+            # Both as the registration says and as an audience finds it.
+            rows = self.rows(
+                'SELECT registration.tags, number, name FROM registration '
+                'JOIN tagged ON tagged.pns = registration.pns AND tagged."row" = registration."row" '
+                "JOIN tag_name ON number = tagged.tag WHERE registration.id = ?",
+                registration,
+            )
+            tags = {name for listed, number, name in rows if number in json.loads(listed or "[]")}
             if f"v{generation}" not in tags:
                 self.lost += 1
                 self.faults.append(f"{name}: was registered with v{generation}, and has {sorted(tags)}")

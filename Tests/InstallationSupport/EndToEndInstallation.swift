@@ -5,6 +5,7 @@ import Logging
 package import PushModel
 package import PushlineSimulator
 import Store
+import TestStores
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -89,13 +90,12 @@ package actor EndToEndInstallation {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let port = try await FreePort.find()
         let environment = [
-            "PUSHLINE_STORE_PATH": folder.appending(path: "store.sqlite").path,
             "PUSHLINE_BROKER_URL": broker,
             "PUSHLINE_API_PORT": "\(port)",
             "PUSHLINE_WORKERS_REGISTER_PORT": "0",
             "PUSHLINE_WORKERS_SEND_PORT": "0",
             "PUSHLINE_WORKERS_DELIVERY_PORT": "0",
-        ].merging(environment) { $1 }
+        ].merging(try TestStore.settings(in: folder)) { $1 }.merging(environment) { $1 }
         let key = try await Self.declare(environment, app: try simulator.appSpec)
         let installation = EndToEndInstallation(
             simulator: simulator,

@@ -2,6 +2,7 @@ import Foundation
 import InstallationSupport
 import PushModel
 import PushlineSimulator
+import TestStores
 import Testing
 
 /// `pushline doctor` of a running installation.
@@ -10,7 +11,8 @@ import Testing
         get throws { try #require(EndToEndInstallation.current) }
     }
 
-    @Test func credentialsAreTriedAndADeviceIsReached() async throws {
+    /// A server of tests is one that a doctor warns of: it forgets what a crash interrupts.
+    @Test(.disabled(if: TestStore.isAtServer)) func credentialsAreTriedAndADeviceIsReached() async throws {
         let installation = try self.installation
         // Workers that have just begun do not consume yet, which it says too.
         try await eventually("nothing is wrong") { try await installation.runPushline(["doctor"]).status == 0 }
@@ -42,7 +44,10 @@ import Testing
         let installation = try self.installation
         let url = "http://127.0.0.1:\(installation.port)"
         // Nothing of this host is read: neither is there a store, nor a broker.
-        let elsewhere = ["PUSHLINE_STORE_PATH": "/nowhere/store.sqlite", "PUSHLINE_BROKER_URL": "amqp://127.0.0.1:1/"]
+        let elsewhere = [
+            "PUSHLINE_STORE_PATH": "/nowhere/store.sqlite", "PUSHLINE_STORE_URL": "",
+            "PUSHLINE_BROKER_URL": "amqp://127.0.0.1:1/",
+        ]
         func ask(_ key: String?) async throws -> (status: Int32, output: String) {
             try await installation.runPushline(
                 ["doctor", "--url", url],

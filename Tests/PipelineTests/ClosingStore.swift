@@ -1,6 +1,5 @@
 import PushModel
 import Store
-import StoreSQLite
 
 /// A store in which a copy of a batch is recorded by another worker just before its redelivery is counted.
 struct ClosingStore: OutboxStore, OutcomeSink, PauseStore, SuspectStore {

@@ -1,7 +1,6 @@
 import PushModel
 import PushlineSimulator
 import Store
-import StoreSQLite
 import Testing
 
 @testable import Pipeline

@@ -3,7 +3,6 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Store
-import StoreSQLite
 import Testing
 
 @testable import Pipeline

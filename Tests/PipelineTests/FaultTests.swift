@@ -7,7 +7,6 @@ import PushServices
 import PushlineSimulator
 import ServiceLifecycle
 import Store
-import StoreSQLite
 import Testing
 
 @testable import Pipeline

@@ -4,7 +4,6 @@ import Logging
 import PushModel
 import PushServices
 import Store
-import StoreSQLite
 import Testing
 
 @testable import Pipeline

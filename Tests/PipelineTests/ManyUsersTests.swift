@@ -5,7 +5,6 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Store
-import StoreSQLite
 import Testing
 
 @testable import Pipeline

@@ -7,12 +7,12 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Store
-import StoreSQLite
+import TestStores
 import Testing
 
 @testable import Pipeline
 
-/// The whole pipeline in one process: a store in a temporary folder, a broker in memory, simulated push services over TLS.
+/// The whole pipeline in one process: a store of its own, a broker in memory, simulated push services over TLS.
 struct PipelineHarness: Sendable {
     let store: any ResultStore
     let broker: InMemoryBroker
@@ -48,9 +48,8 @@ struct PipelineHarness: Sendable {
         _ body: @Sendable @escaping (PipelineHarness) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-harness-\(UUID().uuidString)")
-            .path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
         try await withSimulator { simulator in
             let harness = try await PipelineHarness(
                 folder: folder,
@@ -66,12 +65,10 @@ struct PipelineHarness: Sendable {
         }
     }
 
-    private init(folder: String, simulator: Simulator, window: InFlightWindow, logger: Logger) async throws {
+    private init(folder: URL, simulator: Simulator, window: InFlightWindow, logger: Logger) async throws {
         self.logger = logger
         self.simulator = simulator
-        var configuration = SQLiteStore.Configuration(path: folder + "/store.sqlite")
-        configuration.window = window
-        self.store = try await SQLiteStore.open(configuration)
+        self.store = try await TestStore.open(in: folder, window: window)
         self.broker = InMemoryBroker()
         try await self.broker.declare(.pushline)
         self.apps = AppDirectory(store: self.store, lifetime: .zero)

@@ -7,7 +7,6 @@ import PushServices
 import RawHTTP
 import ServiceLifecycle
 import Store
-import StoreSQLite
 import Testing
 
 @testable import Pipeline

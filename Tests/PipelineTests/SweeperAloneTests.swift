@@ -1,7 +1,6 @@
 import Broker
 import PushModel
 import Store
-import StoreSQLite
 import Testing
 
 @testable import Pipeline

@@ -114,6 +114,17 @@ package enum StoreFixtures {
         return fixture
     }
 
+    /// Makes a store with each driver that has everything, for what is compared.
+    ///
+    /// - Returns: Them with their drivers' names, in the order of these.
+    static func makeOfEach(_ options: StoreOptions) throws -> [(driver: String, fixture: any StoreFixture)] {
+        let drivers = self.drivers.withLock { $0 }.sorted { $0.key < $1.key }
+        return try drivers.compactMap { name, driver in
+            guard driver.parts == .all, let fixture = try driver.maker(options) as? any StoreFixture else { return nil }
+            return (name, fixture)
+        }
+    }
+
     /// Makes a store for suites that need its administration alone.
     package static func makeAdministration(_ options: StoreOptions = StoreOptions()) throws -> any AdministrationFixture
     {

@@ -2,16 +2,17 @@ import PushModel
 import Store
 import Testing
 
-/// What any store must do with U+0000 in what others name: it is kept as the sign for what cannot be shown, for there are engines that keep
-/// none. A message is kept as its sender has written it.
+/// What any store must do with U+0000 and broken UTF-8 in what others name: the sign for what cannot be shown takes their place.
+///
+/// There are engines that keep none. A message is kept as its sender has written it.
 @Suite(.everyStore) struct StoredTextContract {
     private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }
     private var time: TestTime { self.scenario.time }
 
-    private static let given = "a\0b"
-    private static let kept = "a\u{FFFD}b"
+    private static let given = String(decoding: [0x61, 0x00, 0xFF, 0xC3, 0x62] as [UInt8], as: UTF8.self)
+    private static let kept = "a\u{FFFD}\u{FFFD}\u{FFFD}b"
 
     init() throws {
         self.fixture = try StoreFixtures.make()
@@ -71,6 +72,85 @@ import Testing
         let rich = try #require(try await self.store.richNotification(number, app: .default))
         #expect(rich.message == Self.kept)
         #expect(rich.richType == Self.kept)
+    }
+
+    /// What push services and hubs say of what waits, and of what is given up.
+    @Test func reasonsOfWhatWaits() async throws {
+        let job = try await self.scenario.accept(self.list(reference: "r"))
+        let fanned = try await self.scenario.fanOut(group: self.scenario.message(of: job.id))
+        let key = try #require(fanned.keys.first)
+        let row = Recipient(place: 1, pns: .apns, handle: Handle(stored: ""), reference: nil).number
+        let retry = RetryDevice(row: row, tries: 1, wait: .seconds(9))
+        let reason = WaitReason(Self.given, cause: .service)
+        let outcome = BatchOutcome(key: key, retries: [retry], retryReason: reason, at: self.time.wall)
+        #expect(try await self.scenario.record(outcome))
+        #expect(try await self.scenario.job(job.id).reason == Self.kept)
+
+        let change = RegisterRequest.delete(.random())
+        let register = try await self.scenario.accept(
+            NewJob(app: .default, work: .register(change), lifetime: .seconds(60))
+        )
+        let message = try self.scenario.message(of: register.id)
+        let deferral = Deferral(pause: .seconds(9), reason: reason)
+        #expect(try await self.store.defer(message.id, epoch: nil, deferral))
+        #expect(try await self.scenario.job(register.id).reason == Self.kept)
+
+        let campaign = try await self.scenario.accept(self.scenario.campaign(to: "t"))
+        let claim = try #require(try await self.scenario.claimCampaign(campaign)).claim
+        #expect(try await self.store.commit(.abandon(reason: Self.given), of: claim).written.isDone)
+        #expect(try await self.scenario.job(campaign.id).reason == Self.kept)
+    }
+
+    /// What a hub over a wire answers to a call, and says of it later.
+    @Test func answersOfHubs() async throws {
+        let call = Recipient(place: 1, pns: .apns, handle: Handle(stored: HubAddress.everyone.text), reference: nil)
+        let list = RecipientList(handles: [call])
+        let send = SendRequest(to: .hub(.everyone, calls: 1), content: .message(.init(body: "b")))
+        let job = try await self.scenario.accept(
+            NewJob(app: .default, work: .send(send), lifetime: .seconds(3600), recipients: list)
+        )
+        let key = HubCallKey(job: job.id, pns: .apns, number: call.number)
+        let starts = try await self.store.beginHubCalls([key], lasting: .seconds(30), isWithdrawn: false)
+        #expect(starts == [.begun])
+        try await self.store.recordHubCalls([key], .ended(.taken(id: Self.given)))
+        let outcome = HubCall.Outcome(state: Self.given, devices: [Self.given: 1])
+        try await self.store.recordHubCalls([key], .said(.complete(outcome)))
+        let known = try #require(try await self.store.hubCalls(of: job.id, app: .default, limit: 2).first)
+        #expect(known.id == Self.kept)
+        #expect(known.outcome == HubCall.Outcome(state: Self.kept, devices: [Self.given: 1]))
+    }
+
+    /// What devices make of a send, as it was written; what comes again is the same.
+    @Test func templates() async throws {
+        let content = DeviceTemplate.Content(body: Self.given, expiry: Self.given)
+        let template = DeviceTemplate(name: Self.given, content: content)
+        let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: "aa"), tags: [], template: template)
+        for _ in 0..<2 {
+            let job = RegisterJob(app: .default, sequence: try await self.scenario.sequence())
+            let id = try #require(RegistrationID("device"))
+            #expect(try await self.store.register(.upsert(id, upsert), of: job) == .done)
+        }
+        var query = RegistrationQuery(app: .default)
+        query.kinds = [.template]
+        let kept = try await self.store.registrations(query).items.map(\.template)
+        #expect(kept == [DeviceTemplate(name: Self.kept, content: content)])
+    }
+
+    /// What is looked for by such a text is what was kept by it, or nothing.
+    @Test func whatIsLookedFor() async throws {
+        let key = NewJob.Idempotency(caller: Self.given, route: "r", key: Self.given, hash: [1])
+        let work = Job.Work.send(try self.scenario.campaign(to: "t"))
+        let new = NewJob(app: .default, key: Self.given, work: work, lifetime: .seconds(60), idempotency: key)
+        let job = try await self.scenario.accept(new)
+        #expect(job.key == Self.given)
+        #expect(try await self.scenario.job(job.id).key == Self.kept)
+        #expect(try await self.store.accept([new.again()]).answers == [.repeated(job.id)])
+        #expect(try await self.store.jobs(JobQuery(app: .default, key: Self.given)).items.map(\.id) == [job.id])
+        #expect(try await self.store.content(Self.given, app: .default) == nil)
+        let contents = RichNotificationQuery(app: .default, content: Self.given)
+        #expect(try await self.store.richNotifications(contents).items.isEmpty)
+        let handles = RegistrationQuery(app: .default, handles: [Handle(stored: Self.given)])
+        #expect(try await self.store.registrations(handles).items.isEmpty)
     }
 
     @Test func whatIsSaidOfDeadLetters() async throws {

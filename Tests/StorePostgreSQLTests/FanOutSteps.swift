@@ -84,12 +84,10 @@ struct FanOutSteps {
         _ one: @escaping @Sendable () async throws -> One,
         _ other: @escaping @Sendable () async throws -> Other
     ) async throws -> (One, Other) {
-        let lock = "SELECT 1 AS held FROM \(table) FOR UPDATE"
-        let gate = try Gate(lock, schema: self.stores.fixture.schema, name: self.stores.name)
+        let release = try self.stores.hold(table)
         async let first = one()
         async let second = other()
-        try await gate.wait(for: 2)
-        try gate.open()
+        try await release()
         return (try await first, try await second)
     }
 

@@ -26,16 +26,6 @@ import Testing
         return user
     }
 
-    /// Holds rows of a table, and lets them go when both stores wait for them.
-    private func hold(_ table: String) throws -> () async throws -> Void {
-        let lock = "SELECT 1 AS held FROM \(table) FOR UPDATE"
-        let gate = try Gate(lock, schema: self.stores.fixture.schema, name: self.stores.name)
-        return {
-            try await gate.wait(for: 2)
-            try gate.open()
-        }
-    }
-
     /// Each has seen the other's operator stay.
     @Test func twoOperatorsDoNotEndEachOther() async throws {
         let (ann, bob) = (try await self.add("ann", .operator), try await self.add("bob", .operator))
@@ -45,7 +35,7 @@ import Testing
                 return false
             } catch let error as StoreError where error.code == .lastOperator { return true }
         }
-        let release = try self.hold("app")
+        let release = try self.stores.hold("app")
         async let one = isLast(self.stores.first, ann)
         async let other = isLast(self.stores.second, bob)
         try await release()
@@ -64,7 +54,7 @@ import Testing
             idle: .seconds(600),
             limit: 10
         )
-        let release = try self.hold("account")
+        let release = try self.stores.hold("account")
         async let opened = self.stores.first.openSession(session)
         async let changed = self.stores.second.apply(
             .account(.update(AccountUpdate(passwordHash: "new"), account: ann, app: .default))
@@ -82,7 +72,7 @@ import Testing
         var quota = AppSpec.Contents()
         quota.appBytes = ContentAcceptance.cost(of: content)
         let limits = quota
-        let release = try self.hold("app")
+        let release = try self.stores.hold("app")
         async let one = self.stores.first.put(content, app: .default, quota: limits)
         async let other = self.stores.second.put(content, app: .default, quota: limits)
         try await release()
@@ -108,7 +98,7 @@ import Testing
             isDisabled: false,
             created: self.stores.fixture.time.wall
         )
-        let release = try self.hold("app")
+        let release = try self.stores.hold("app")
         async let declared = self.stores.first.apply(.app(.default, spec(users)))
         async let added = self.stores.second.apply(.account(.add(account, passwordHash: "x")))
         try await release()
@@ -125,7 +115,7 @@ import Testing
             "UPDATE job SET state = \(raw: "\(Job.State.completed.number)"), accepted = 1, expires = 2, ends = 2, finished = 1",
             "INSERT INTO outcome VALUES (1, 1, 0, 0, 0, 1, 0, 0, 0)"
         )
-        let release = try self.hold("job")
+        let release = try self.stores.hold("job")
         let chore = Chore.remove(.jobs, olderThan: .seconds(60))
         async let one = self.stores.first.perform(chore, limit: 10)
         async let other = self.stores.second.perform(chore, limit: 10)

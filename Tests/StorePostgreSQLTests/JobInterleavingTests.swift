@@ -14,29 +14,6 @@ import Testing
 
     init() throws { self.stores = try TwoStores() }
 
-    /// Holds the rows of a table; what is returned lets them go when both stores wait for them.
-    private func hold(_ table: String) throws -> () async throws -> Void {
-        // A transaction sees all other backends as they were when it first looked.
-        let (gate, watch) = (try TestServer.owner(self.stores.fixture.schema), try TestServer.owner())
-        func count(_ wire: Wire, _ text: String) throws -> Int {
-            try wire.exchange([PostgreSQLStatement(text)], until: .now + .seconds(30))[0].count
-        }
-        _ = try count(gate, "BEGIN")
-        #expect(try count(gate, "SELECT 1 AS held FROM \(table) FOR UPDATE") > 0)
-        let waiting = """
-            SELECT pid FROM pg_stat_activity WHERE application_name = '\(self.stores.name)' AND wait_event_type = 'Lock'
-            """
-        return {
-            var (found, left) = (try count(watch, waiting), 400)
-            while found < 2, left > 0 {
-                try await Task.sleep(for: .milliseconds(10))
-                (found, left) = (try count(watch, waiting), left - 1)
-            }
-            #expect(found == 2)
-            _ = try count(gate, "COMMIT")
-        }
-    }
-
     private func sends(_ count: Int, _ key: NewJob.Idempotency? = nil) throws -> [NewJob] {
         let send = SendRequest(
             audience: .tag(PushModel.Tag(user: try UserName("ann", .folded))),
@@ -66,7 +43,7 @@ import Testing
     @Test func membersThatLeaveAtOnceTakeTheirMessageWithThem() async throws {
         let jobs = try self.sends(2)
         #expect(try await self.stores.first.accept(jobs).messages.count == 1)
-        let release = try self.hold("message")
+        let release = try self.stores.hold("message")
         async let one = self.stores.first.cancel(jobs[0].id, app: .default)
         async let other = self.stores.second.cancel(jobs[1].id, app: .default)
         try await release()
@@ -79,7 +56,7 @@ import Testing
     @Test func whoJoinsAMessageThatIsTakenIsNotLostFromItsCount() async throws {
         let message = try #require(try await self.stores.first.accept(self.sends(2)).messages.first)
         self.stores.fixture.time.advance(.seconds(2))
-        let release = try self.hold("message")
+        let release = try self.stores.hold("message")
         async let joined = self.stores.first.accept(self.sends(3), joining: message.id)
         async let taken = self.stores.second.takeDue([.send], overdue: .zero, limit: 10)
         try await release()
@@ -95,7 +72,7 @@ import Testing
         let key = NewJob.Idempotency(caller: "account:a", route: "r", key: "k", hash: [1])
         try await self.stores.first.apply(.pause(.begin(.register, app: .default, by: "x")))
         let jobs = (try self.sends(1, key), try self.sends(1, key))
-        let release = try self.hold("app")
+        let release = try self.stores.hold("app")
         async let one = self.stores.first.accept(jobs.0)
         async let other = self.stores.second.accept(jobs.1)
         try await release()
@@ -143,7 +120,7 @@ import Testing
                 IncomingDeadLetter(queue: "q", type: "deliver", messageID: "\(number)", app: nil, reason: "r", body: [])
             )
         }
-        let release = try self.hold("job")
+        let release = try self.stores.hold("job")
         async let one: Void = deadLetter(numbers[0], self.stores.first)
         async let other: Void = deadLetter(numbers[1], self.stores.second)
         try await release()
@@ -163,8 +140,7 @@ import Testing
             "UPDATE message SET state = 0"
         )
         let call = HubCallKey(job: StoreAdministration.job(1), pns: .apns, number: place)
-        let lock = "SELECT 1 AS held FROM job FOR UPDATE"
-        let gate = try Gate(lock, schema: keep.schema, name: self.stores.name)
+        let gate = try self.stores.gate("job")
         async let begun = self.stores.first.beginHubCalls([call], lasting: .seconds(30), isWithdrawn: false)
         try await gate.wait(for: 1)
         async let cancelled = self.stores.second.cancel(call.job, app: .default)

@@ -15,19 +15,6 @@ import Testing
 
     init() throws { self.stores = try TwoStores() }
 
-    /// Holds what a statement locks until so many of the stores' connections wait for it.
-    private func hold(_ rows: String, for count: Int = 2) throws -> () async throws -> Void {
-        let gate = try Gate(
-            "SELECT 1 AS held FROM \(rows) FOR UPDATE",
-            schema: self.keep.schema,
-            name: self.stores.name
-        )
-        return {
-            try await gate.wait(for: count)
-            try gate.open()
-        }
-    }
-
     private func state() async throws -> Job.State {
         try Job.State(number: try await self.keep.number("SELECT state FROM job") ?? -1)
     }
@@ -35,7 +22,7 @@ import Testing
     /// Neither has seen the other's batch closed when it closed its own.
     @Test func theLastTwoOutcomesOfAJobEndIt() async throws {
         try await self.keep.insertCampaigns(1...1, pages: 2)
-        let release = try self.hold("message")
+        let release = try self.stores.hold("message")
         async let one = self.stores.first.record([self.keep.accepted(StoreAdministration.key(1, page: 0))])
         async let other = self.stores.second.record([self.keep.accepted(StoreAdministration.key(1, page: 1))])
         try await release()
@@ -82,7 +69,7 @@ import Testing
         }
         let hint = isHinted ? RowHint(job: 1, message: MessageID(number: 1)) : nil
         let outcome = self.keep.accepted(StoreAdministration.key(1), hint: hint)
-        let release = try self.hold(form == .inline ? "job" : "batch")
+        let release = try self.stores.hold(form == .inline ? "job" : "batch")
         async let one = self.stores.first.record([outcome])
         async let other = self.stores.second.record([outcome])
         try await release()
@@ -124,7 +111,7 @@ import Testing
     /// Whichever is first, the device that was to be tried again is cancelled, and the job ends.
     @Test func anOutcomeBesideACancelOfASmallSend() async throws {
         try await self.keep.insertSmallSends(1...1)
-        let release = try self.hold("job")
+        let release = try self.stores.hold("job")
         async let recorded = self.stores.first.record([self.retry(StoreAdministration.key(1))])
         async let cancelled = self.cancel(self.stores.second)
         try await release()
@@ -139,7 +126,7 @@ import Testing
     @Test func aCancelBesideANextAttempt() async throws {
         try await self.keep.insertCampaigns(1...1, pages: 1)
         let key = StoreAdministration.key(1)
-        let gate = try Gate("SELECT 1 FROM batch FOR UPDATE", schema: self.keep.schema, name: self.stores.name)
+        let gate = try self.stores.gate("batch")
         async let recorded = self.stores.first.record([self.retry(key)])
         try await gate.wait(for: 1)
         #expect(try await self.cancel(self.stores.second) == 1)
@@ -166,7 +153,7 @@ import Testing
             reason: "r",
             body: []
         )
-        let release = try self.hold("message")
+        let release = try self.stores.hold("message")
         async let recorded = self.stores.first.record([self.keep.accepted(StoreAdministration.key(1, page: 0))])
         async let dead = self.stores.second.deadLetter(letter)
         try await release()
@@ -184,13 +171,78 @@ import Testing
             "UPDATE batch SET open = 0 WHERE job <> 2",
             "DELETE FROM message WHERE id NOT IN (SELECT message FROM batch WHERE open = 1)"
         )
-        let release = try self.hold("job")
+        let release = try self.stores.hold("job")
         async let one = self.stores.first.completeClosedJobs(after: 0)
         async let other = self.stores.second.completeClosedJobs(after: 0)
         try await release()
         #expect(try await one.completed + other.completed == 2)
         #expect(try await one.mark == 0)
         #expect(try await self.keep.unfinished() == ["jobs": 1, "backlog": 1, "messages": 1, "batches": 1])
+    }
+
+    // MARK: Members of one message
+
+    /// Each has seen the other's member open when its own left.
+    @Test(arguments: [true, false]) func theLastTwoMembersTakeTheirMessageWithThem(isHinted: Bool) async throws {
+        try await self.keep.insertSmallSends(1...2)
+        let outcomes = ([1, 2] as [Int64]).map { job -> BatchOutcome in
+            let hint = RowHint(job: job, message: MessageID(number: 1))
+            return self.keep.accepted(StoreAdministration.key(job), hint: isHinted ? hint : nil)
+        }
+        let release = try self.stores.hold("message")
+        async let one = self.stores.first.record([outcomes[0]])
+        async let other = self.stores.second.record([outcomes[1]])
+        try await release()
+        #expect(try await one + other == [true, true])
+        #expect(try await self.keep.unfinished() == [:])
+        #expect(try await self.keep.counted(.accepted) == 6)
+    }
+
+    /// The same where one of them is stopped before it is sent.
+    @Test func anOutcomeAndACancelTakeTheirMessageWithThem() async throws {
+        try await self.keep.insertSmallSends(1...2)
+        try await self.keep.run("UPDATE message SET state = \(raw: "\(MessageState.ready.rawValue)")")
+        let outcome = self.keep.accepted(StoreAdministration.key(2))
+        let release = try self.stores.hold("message")
+        async let recorded = self.stores.first.record([outcome])
+        async let cancelled = self.cancel(self.stores.second)
+        try await release()
+        #expect(try await recorded == [true])
+        #expect(try await cancelled == 1)
+        #expect(try await self.keep.unfinished() == [:])
+        #expect(try await self.keep.counted(.accepted) == 3)
+        #expect(try await self.keep.counted(.cancelled) == 3)
+    }
+
+    // MARK: Lists
+
+    /// A device that is recorded later may have a lower number: a walk that has come further passes over it, and the next has it.
+    @Test func aWalkHasWhatWasThereWhenItBegan() async throws {
+        try await self.keep.insertCampaigns(1...1, pages: 2)
+        let outcomes = (0...1).map { page in
+            let failures = (1...3).map { row in
+                DeviceFailure(row: Int64(3 * page + row), failure: .rejected, status: 400, reason: "r")
+            }
+            let key = StoreAdministration.key(1, page: page)
+            return BatchOutcome(key: key, failures: failures, at: self.keep.time.wall)
+        }
+        let gate = try self.stores.gate("message WHERE id = (SELECT message FROM batch WHERE page = 0)")
+        async let first = self.stores.first.record([outcomes[0]])
+        // Its devices have their numbers.
+        try await gate.wait(for: 1)
+        #expect(try await self.stores.second.record([outcomes[1]]) == [true])
+        var query = DeliveryQuery(job: StoreAdministration.job(1), app: .default, limit: 2)
+        let page = try await self.stores.second.deliveries(query)
+        #expect(page.items.map(\.row) == [4, 5])
+        try gate.open()
+        #expect(try await first == [true])
+        query.cursor = page.cursor
+        let rest = try await self.stores.second.deliveries(query)
+        #expect(rest.items.map(\.row) == [6])
+        // There is nothing from which it could be gone on.
+        #expect(rest.cursor == nil)
+        (query.cursor, query.limit) = (nil, 100)
+        #expect(try await self.stores.second.deliveries(query).items.map(\.row) == [1, 2, 3, 4, 5, 6])
     }
 
     // MARK: Calls of hubs
@@ -209,7 +261,7 @@ import Testing
     /// Both have found all calls due.
     @Test func aCallIsTakenByOneOfTwo() async throws {
         try await self.insertCalls(1...4)
-        let release = try self.hold("hub_call")
+        let release = try self.stores.hold("hub_call")
         async let one = self.stores.first.takeHubCalls(limit: 10)
         async let other = self.stores.second.takeHubCalls(limit: 10)
         try await release()
@@ -220,11 +272,7 @@ import Testing
     @Test func aCallBesideACancelDoesNotBegin() async throws {
         try await self.keep.insertCampaigns(1...1, pages: 1)
         let key = HubCallKey(job: StoreAdministration.job(1), pns: .apns, number: 7)
-        let gate = try Gate(
-            "SELECT 1 AS held FROM backlog, message FOR UPDATE",
-            schema: self.keep.schema,
-            name: self.stores.name
-        )
+        let gate = try self.stores.gate("backlog, message")
         async let cancelled = self.cancel(self.stores.first)
         // It has the job's row, and waits for the next.
         try await gate.wait(for: 1)

@@ -82,18 +82,20 @@ import Testing
 
     /// What was committed behind the removal's slice would stay for ever.
     @Test(arguments: [false, true]) func aRemovalFindsWhatIsUnderWay(removalIsFirst: Bool) async throws {
-        let work = Job.Work.register(.removeUser(nil, withAccount: false))
-        try await self.stores.fixture.insert(9, work, .queued, message: 9)
-        let ann = try UserName("ann", .folded)
-        let table = try await self.stores.second.table(of: .default)
-        let removal = table.beginRemoval(of: ann, withAccount: false, job: 9)
-        _ = try await self.stores.first.number(of: .default)
-        let gate = try self.gate("registration, removed_user")
-        let (request, job) = (try self.upsert("hers"), try self.job(5, "ann"))
+        let (ann, request) = (try UserName("ann", .folded), try self.upsert("hers"))
         let (first, second) = (self.stores.first, self.stores.second)
-        @Sendable func register() async throws -> RegisterResult? { try await first.register(request, of: job) }
+        func new(_ request: RegisterRequest, by user: UserName?) -> NewJob {
+            NewJob(app: .default, user: user, work: .register(request), lifetime: NewJob.removalLifetime)
+        }
+        guard case .accepted(let earlier)? = try await first.accept([new(request, by: ann)]).answers.first else {
+            throw Unexpected("the change is not accepted")
+        }
+        let removal = new(.removeUser(ann, withAccount: false), by: nil)
+        _ = try await second.number(of: .default)
+        let gate = try self.gate("registration, removed_user")
+        @Sendable func register() async throws -> RegisterResult? { try await first.register(earlier) }
         @Sendable func remove() async throws -> RegisterResult? {
-            _ = try await second.perform(removal)
+            _ = try await second.accept([removal])
             return nil
         }
         async let one = removalIsFirst ? remove() : register()
@@ -103,9 +105,9 @@ import Testing
         try gate.open()
         let results = try await [one, two]
         #expect(results == (removalIsFirst ? [nil, .refused(UserTraces.refusal)] : [.done, nil]))
+        let begun = try #require(try await first.job(removal.id, app: .default))
         var result: RegisterResult?
-        let parts = RegisterRequest.removeUser(nil, withAccount: false)
-        while result == nil { result = try await self.stores.second.register(parts, of: self.job(9)) }
+        while result == nil { result = try await second.register(begun) }
         #expect(result == .done)
         #expect(try await self.registrations(nil).isEmpty)
     }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Runs Tests/Chaos with a broker and a disk of its own. To be sourced after common.sh, broker.sh and prepare.sh.
+# Runs Tests/Chaos with a broker and a disk of its own. To be sourced after common.sh, broker.sh, prepare.sh and postgres.sh.
 #
 #   chaos_packages                     adds what it needs to the packages of `prepare`
 #   chaos_run DIR BIN ARGUMENTS...     runs it in DIR with the programs of BIN; fails where something did not hold
@@ -7,6 +7,9 @@
 
 CHAOS_PID=
 CHAOS_BROKER=
+CHAOS_SERVER=
+# Where the store is: file or postgresql.
+CHAOS_STORE=file
 
 chaos_packages() { PREPARE_PACKAGES+=(python3 python3-pika util-linux); }
 
@@ -50,7 +53,7 @@ builds others, or name the folder of a debug build (.build/debug)" ;;
 }
 
 chaos_run() {
-    local dir=$1 bin=$2 status=0 disk=() python
+    local dir=$1 bin=$2 status=0 disk=() server=() python
     python=$(chaos_python)
     shift 2
     rm -rf "$dir/broker" "$dir/run"
@@ -60,9 +63,16 @@ chaos_run() {
     CHAOS_BROKER="$dir/broker"
     broker_certificates "$dir/run/hub" || die "the hub's certificates could not be made"
     broker_start "$CHAOS_BROKER" {LOCK_FD}>&- || die "RabbitMQ did not start. Its log is under ${CHAOS_BROKER#"$ROOT"/}/log"
+    if [ "$CHAOS_STORE" = postgresql ]; then
+        CHAOS_SERVER="$dir/postgres"
+        postgres_admit "$dir"
+        postgres_start_one "$CHAOS_SERVER" "$dir/run" {LOCK_FD}>&- || die "PostgreSQL did not start. Its log is ${CHAOS_SERVER#"$ROOT"/}/server.log"
+        postgres_make_tables "$CHAOS_SERVER" "$bin/pushline" >"$dir/run/migrate.log" 2>&1 ||
+            die "the tables could not be made: $(tail -n 1 "$dir/run/migrate.log")"
+        server=(--server "$CHAOS_SERVER")
     # A small disk of the store's own, to be filled and made read-only.
     # shellcheck disable=SC2016  # for the shell that is started
-    if (chaos_unshare sh -c 'mount -t tmpfs -o size=192m tmpfs "$1"' sh "$dir/run/data") 2>/dev/null; then
+    elif (chaos_unshare sh -c 'mount -t tmpfs -o size=192m tmpfs "$1"' sh "$dir/run/data") 2>/dev/null; then
         disk=(--own-disk)
     else
         say "Nobody may mount here: a full disk and a read-only file system are not tried."
@@ -70,9 +80,9 @@ chaos_run() {
     # A session of its own: an interrupt at the terminal reaches this script alone, which then ends it in order.
     (
         exec {LOCK_FD}>&-
-        export PYTHONDONTWRITEBYTECODE=1
+        export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$ROOT/deploy/lib"
         command=("$python" "$ROOT/Tests/Chaos" --folder "$dir/run" --bin "$bin" --config "$ROOT/Config/pushline.yaml"
-            --root "$ROOT" --broker "$CHAOS_BROKER" "${disk[@]}" "$@")
+            --root "$ROOT" --broker "$CHAOS_BROKER" "${disk[@]}" "${server[@]}" "$@")
         if [ "${#disk[@]}" -eq 0 ]; then exec setsid "${command[@]}"; fi
         # shellcheck disable=SC2016
         chaos_unshare setsid sh -c 'mount -t tmpfs -o size=192m tmpfs "$1" && shift && exec "$@"' sh "$dir/run/data" "${command[@]}"
@@ -82,6 +92,8 @@ chaos_run() {
     CHAOS_PID=
     broker_stop "$CHAOS_BROKER" 2>/dev/null || true
     CHAOS_BROKER=
+    if [ -n "$CHAOS_SERVER" ]; then postgres_stop "$CHAOS_SERVER" 2>/dev/null || true; fi
+    CHAOS_SERVER=
     return "$status"
 }
 
@@ -91,4 +103,5 @@ chaos_stop() {
         wait "$CHAOS_PID"
     fi
     if [ -n "$CHAOS_BROKER" ]; then broker_stop "$CHAOS_BROKER" 2>/dev/null; fi
+    if [ -n "$CHAOS_SERVER" ]; then postgres_stop "$CHAOS_SERVER" 2>/dev/null; fi
 }

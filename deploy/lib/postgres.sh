@@ -2,13 +2,26 @@
 # Private PostgreSQL servers in a folder of their own, on the loopback alone, which take passwords over TLS. To be sourced after broker.sh.
 #
 #   postgres_install         installs PostgreSQL, without a cluster of the system's
-#   postgres_start_one DIR   starts a server of DIR with the database "pushline", for the role "pushline" of the programs, and
-#                            "pushline_owner" of the tables; sets POSTGRES_URL, the address of the former
+#   postgres_start_one DIR LOCKS SETTINGS...
+#                            starts a server of DIR with the database "pushline", for the role "pushline" of the programs, and
+#                            "pushline_owner" of the tables, whose folder of locks is LOCKS. DIR/settings then has what programs are told,
+#                            a variable a line; SETTINGS are the server's own, such as max_wal_size=4GB
+#   postgres_make_tables DIR PROGRAM
+#                            makes the tables of that server with the command line tool PROGRAM
+#   postgres_kill DIR        ends that server with all its processes at once, as a crash does
+#   postgres_again DIR       starts it again, where it was
+#   postgres_restart DIR     ends it in order, and starts it again
+#   postgres_signal DIR SIGNAL   sends a signal to it and all its processes
 #   postgres_start DIR       starts two servers of DIR for tests, which forget what a crash interrupts; both take writes, as after a
 #                            failover that the old primary has not heard of. "ports" then has their ports, of the later timeline first
 #   postgres_stop DIR        ends them
 #
+# As root the server runs as the user "postgres", who must be able to come to DIR: postgres_admit FOLDER lets it through a closed one.
+#
 # DIR then has "password", the one of the roles, for tests "owner" and "programs", and "server.crt", what the certificate is checked with.
+
+# The driver is not finished: programs open a store at servers only where this is set.
+POSTGRES_UNFINISHED="PUSHLINE_TEST_POSTGRESQL_STORE=yes"
 
 postgres_programs() { find /usr/lib/postgresql/*/bin -name initdb -printf '%h\n' 2>/dev/null | sort -V | tail -n 1; }
 
@@ -46,7 +59,7 @@ postgres_make() {
     local dir=$1 data="$1/$2"
     postgres_run initdb -D "$data" -U "$3" --auth=scram-sha-256 --pwfile="$dir/password" --encoding=UTF8 --no-locale --no-sync >/dev/null || return 1
     # A line each.
-    postgres_run postgres --single -D "$data" postgres >/dev/null <<<"$4" || return 1
+    postgres_run postgres --single -D "$data" postgres >"$dir/$2-made.log" 2>&1 <<<"$4" || return 1
     printf '%s\n' "hostssl all all 127.0.0.1/32 scram-sha-256" >"$data/pg_hba.conf"
 }
 
@@ -80,16 +93,60 @@ postgres_folder() {
     if [ "$(id -u)" -eq 0 ]; then chown -R postgres "$dir"; fi
 }
 
+postgres_admit() { if [ "$(id -u)" -eq 0 ]; then chgrp postgres "$1" && chmod g+x "$1"; fi; }
+
 postgres_start_one() {
-    local dir=$1 port
+    local dir=$1 locks=$2 port setting settings=
+    shift 2
     port=$(broker_free_port) || return 1
     postgres_folder "$dir" || return 1
     postgres_make "$dir" server postgres "CREATE ROLE pushline_owner LOGIN PASSWORD '$(cat "$dir/password")'
 CREATE ROLE pushline LOGIN PASSWORD '$(cat "$dir/password")'
-CREATE DATABASE pushline OWNER pushline_owner" || return 1
-    postgres_serve "$dir" server "$port" "" || return 1
-    # shellcheck disable=SC2034  # for the caller
-    POSTGRES_URL="postgresql://pushline@127.0.0.1:$port/pushline?sslmode=verify-full&sslrootcert=$(jq -rn --arg path "$dir/server.crt" '$path | @uri')"
+CREATE DATABASE pushline OWNER pushline_owner
+GRANT pg_read_all_stats TO pushline" || return 1
+    for setting in max_connections=200 "$@"; do settings+=" -c $setting"; done
+    printf '%s\n' "$port" >"$dir/port"
+    printf '%s\n' "$settings" >"$dir/server-settings"
+    # An empty path: the configuration file names one.
+    printf '%s\n' PUSHLINE_STORE_PATH= \
+        "PUSHLINE_STORE_URL=postgresql://pushline@127.0.0.1:$port/pushline?sslmode=verify-full&sslrootcert=$(jq -rn --arg path "$dir/server.crt" '$path | @uri')" \
+        "PUSHLINE_STORE_PASSWORD_FILE=$dir/password" "PUSHLINE_STORE_LOCK_FOLDER=$locks" "$POSTGRES_UNFINISHED" >"$dir/settings"
+    postgres_again "$dir"
+}
+
+postgres_again() { postgres_serve "$1" server "$(cat "$1/port")" "$(cat "$1/server-settings")"; }
+
+postgres_restart() { postgres_run pg_ctl -D "$1/server" -m fast -w stop >/dev/null && postgres_again "$1"; }
+
+postgres_make_tables() {
+    local dir=$1 settings
+    mapfile -t settings <"$dir/settings"
+    env "${settings[@]}" "$2" store migrate --owner pushline_owner --password-file "$dir/password" --config "$ROOT/Config/pushline.yaml"
+}
+
+# Prints the ids of a server's processes, the first of them before those that it has started.
+postgres_processes() {
+    local first
+    first=$(head -n 1 "$1/server/postmaster.pid") || return 1
+    printf '%s\n' "$first"
+    tr ' ' '\n' <"/proc/$first/task/$first/children" | grep . || true
+}
+
+postgres_signal() {
+    local processes
+    mapfile -t processes < <(postgres_processes "$1")
+    kill -s "$2" "${processes[@]}" 2>/dev/null || true
+}
+
+postgres_kill() {
+    local process processes
+    mapfile -t processes < <(postgres_processes "$1")
+    [ "${#processes[@]}" -gt 0 ] || return 1
+    kill -KILL "${processes[@]}" 2>/dev/null || true
+    # Whoever starts it again finds none that still has the files open.
+    for process in "${processes[@]}"; do
+        while kill -0 "$process" 2>/dev/null && ! grep -q '^State:[[:space:]]*[ZX]' "/proc/$process/status" 2>/dev/null; do sleep 0.02; done
+    done
 }
 
 postgres_start() {

@@ -23,11 +23,11 @@ extension PushService.Descriptor {
         isInService: false,
         kinds: [],
         handle: PushService.HandleForm(
-            pattern: #"^https?://[a-z0-9-]+\.notify\.live\.net/[A-Za-z0-9?=&%._~-]*$"#,
+            pattern: #"^https?://[a-z0-9-]+\.notify\.(live\.net|windows\.com)/[A-Za-z0-9?=&%._~-]*$"#,
             normalise: ChannelURI(
                 schemes: ["https://", "http://"],
                 domains: [".notify.live.net", ".notify.windows.com"],
-                refusal: "an MPNS channel is an address under notify.live.net"
+                refusal: "an MPNS channel is an address under notify.live.net or notify.windows.com"
             ).normalise,
             prefixes: { $0.credentials.all(AppSpec.WNS.self).flatMap(\.channelPrefixes) }
         ),

@@ -13,7 +13,8 @@ package enum PagedList: String, Sendable, CaseIterable {
 /// store's key, for one list of one app: all processes of the store read it, and one of another list or app, or a made one, is refused.
 ///
 /// Rows have their numbers in the order of commits, so a cursor passes over nothing. With a second writer a lower number may be committed
-/// later: there a cursor ends a second behind the newest number, and no list promises an order of commits.
+/// later, and a walk that has come further passes over it: it has what was there when it began. The last page has no cursor, so that nobody
+/// goes on from there.
 package struct ListCursors: Sendable {
     /// For the tag, and for what hides the number.
     private let keys: (tag: SymmetricKey, mask: SymmetricKey)

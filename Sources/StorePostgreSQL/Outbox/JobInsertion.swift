@@ -48,13 +48,14 @@ struct JobInsertion {
 
     // MARK: Messages
 
-    /// Whoever publishes or claims a message in the meantime takes it away from those that would join it.
+    /// Whoever publishes or claims a message in the meantime takes it away from those that would join it, and so does whoever fills it.
     private var joins: [SQLStatement] {
         self.messages.filter { $0.message.joined != nil }.map { id, message in
             let last = message.jobs(from: self.first).upperBound
             let join: SQLStatement = """
                 UPDATE message SET open = open + \(message.count), last = greatest(last, \(last))
                 WHERE id = \(id) AND epoch = 0 AND state <> \(raw: "\(MessageState.published.rawValue)")
+                    AND open <= \(raw: "\(OutboxMessage.maximumMembers)") - \(message.count)
                 """
             return join.expecting(1)
         }

@@ -72,7 +72,8 @@ struct ImportChunkRows: Sendable {
         let credentials = Set(self.rows.compactMap { $0.credential.named?.name })
         return [
             """
-            \(registrations) WHERE app = \(self.number) AND id = ANY(\(SQLArray.texts(self.ids)))
+            \(registrations) JOIN unnest(\(SQLArray.texts(self.ids))) AS asked(id) ON registration.id = asked.id
+            WHERE registration.app = \(self.number)
             """,
             """
             \(registrations) WHERE digest = ANY(\(SQLArray.byteStrings(self.digests))) AND \(raw: KeptRegistration.live)

@@ -1,4 +1,5 @@
 import Dispatch
+import FaultInjection
 import Foundation
 import Logging
 import Metrics
@@ -19,6 +20,8 @@ final class PooledConnection: @unchecked Sendable {
     // Used on the queue alone.
     private var current: Servers.Connection?
     private var row = WriterRow()
+    private let commitTime = MetricDescription.storeCommitDuration.timer()
+    private let commitSize = MetricDescription.storeCommitChanges.recorder()
 
     /// How often what was lost is sent.
     private static let attempts = 3
@@ -172,8 +175,9 @@ final class PooledConnection: @unchecked Sendable {
         _ answers: inout [SQLAnswer]?
     ) throws(WireFault) {
         let statements = transaction.statements + [self.row.end(of: number, at: self.clock.now)]
-        var sent = ContinuousClock.now
-        let end = sent + self.servers.deadlines.commit
+        let start = ContinuousClock.now
+        let end = start + self.servers.deadlines.commit
+        var sent = start
         do throws(WireFault) {
             if transaction.awaitsAnswers {
                 let begin = PostgreSQLStatement("BEGIN")
@@ -183,8 +187,10 @@ final class PooledConnection: @unchecked Sendable {
                 } catch { throw error.beforeCommit }
                 answers = Array(found.dropFirst().dropLast())
                 sent = .now
+                CrashPoint.storeCommitting.reach()
                 _ = try self.exchange([PostgreSQLStatement("COMMIT")], over: connection, until: end)
             } else {
+                CrashPoint.storeCommitting.reach()
                 answers = Array(try self.exchange(statements, over: connection, until: end).dropLast())
             }
         } catch {
@@ -192,6 +198,9 @@ final class PooledConnection: @unchecked Sendable {
             if case .unreadable = error, !transaction.awaitsAnswers { self.row.committed(number) }
             throw error
         }
+        CrashPoint.storeCommitted.reach()
+        self.commitTime.recordSeconds((ContinuousClock.now - start).inSeconds)
+        self.commitSize.record(1)
         self.row.committed(number)
         self.servers.acknowledged(connection.generation, sent: sent)
     }

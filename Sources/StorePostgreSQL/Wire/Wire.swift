@@ -17,6 +17,7 @@ import Glibc
     private var isLost = false
     /// Whether somebody ended a commit's wait for a standby since an exchange began.
     private var isWaitCancelled = false
+    private var prepared = PreparedStatements()
 
     private init(_ handle: OpaquePointer) { unsafe self.handle = handle }
 
@@ -95,18 +96,40 @@ import Glibc
         guard !self.isLost else { throw .lost("the connection is lost", isSent: false) }
         self.isWaitCancelled = false
         do throws(WireFault) {
-            for statement in statements { try self.send(statement) }
+            var results: [SentPart] = []
+            for statement in statements { try self.send(statement, &results) }
             guard unsafe PQpipelineSync(self.handle) == 1 else { throw .lost(self.errorMessage, isSent: false) }
-            return try self.answers(to: statements.count, until: deadline)
+            let answers = try self.answers(to: results, until: deadline)
+            self.prepared.end(isDone: true)
+            return answers
         } catch {
+            self.prepared.end(isDone: false)
             if case .lost = error { self.isLost = true }
             throw error
         }
     }
 
-    private func send(_ statement: PostgreSQLStatement) throws(WireFault) {
+    /// What a result is of.
+    private enum SentPart {
+        case preparation
+        /// isPrepared: whether the server knows it by name.
+        case statement(isPrepared: Bool)
+    }
+
+    private func send(_ statement: PostgreSQLStatement, _ results: inout [SentPart]) throws(WireFault) {
         let values = statement.parameters.map(\.binary)
         let types = statement.parameters.map(\.type)
+        var name: String?
+        switch self.prepared.form(of: statement.text, types) {
+        case .whole: break
+        case .known(let known): name = known
+        case .new(let new):
+            name = new
+            let isSent = unsafe PQsendPrepare(self.handle, new, statement.text, Int32(types.count), types)
+            guard isSent == 1 else { throw .lost(self.errorMessage, isSent: false) }
+            results.append(.preparation)
+        }
+        results.append(.statement(isPrepared: name != nil))
         let lengths = values.map { Int32($0?.count ?? 0) }
         let formats = [Int32](repeating: 1, count: values.count)
         // One piece of memory for all values: each is a part of it.
@@ -117,25 +140,31 @@ import Glibc
                 unsafe pointers.append(value == nil ? nil : start?.assumingMemoryBound(to: CChar.self))
                 unsafe start = start.map { unsafe $0 + (value?.count ?? 0) }
             }
-            return unsafe PQsendQueryParams(
-                self.handle,
-                statement.text,
-                Int32(values.count),
-                types,
-                pointers,
-                lengths,
-                formats,
-                1
-            )
+            let count = Int32(values.count)
+            guard let name else {
+                return unsafe PQsendQueryParams(
+                    self.handle,
+                    statement.text,
+                    count,
+                    types,
+                    pointers,
+                    lengths,
+                    formats,
+                    1
+                )
+            }
+            return unsafe PQsendQueryPrepared(self.handle, name, count, pointers, lengths, formats, 1)
         }
         guard isSent == 1 else { throw .lost(self.errorMessage, isSent: false) }
     }
 
-    private func answers(to count: Int, until deadline: ContinuousClock.Instant) throws(WireFault) -> [SQLAnswer] {
+    private func answers(to results: [SentPart], until deadline: ContinuousClock.Instant) throws(WireFault)
+        -> [SQLAnswer]
+    {
         var (isSent, answers, fault) = (false, [] as [SQLAnswer], nil as WireFault?)
-        // Of the statement whose result is next.
-        var place = 0
-        answers.reserveCapacity(count)
+        // Of the result that is next, and of its statement.
+        var (next, place) = (0, 0)
+        answers.reserveCapacity(results.count)
         while true {
             if !isSent {
                 let left = unsafe PQflush(self.handle)
@@ -153,6 +182,8 @@ import Glibc
                 defer { unsafe PQclear(result) }
                 switch unsafe PQresultStatus(result) {
                 case PGRES_TUPLES_OK, PGRES_COMMAND_OK:
+                    defer { next += 1 }
+                    guard case .statement = results[next] else { continue }
                     do throws(StoreError) { answers.append(try unsafe SQLAnswer(result)) } catch {
                         fault = fault ?? .unreadable(error)
                     }
@@ -171,7 +202,16 @@ import Glibc
                         throw .lost(unsafe String(cString: PQresultErrorMessage(result)).firstLine, isSent: isSent)
                     }
                     let refusal = unsafe ServerRefusal(result, statement: place)
-                    fault = refusal.isReadOnly ? .lost("the server takes no writes", isSent: false) : .refused(refusal)
+                    fault =
+                        if refusal.isReadOnly {
+                            .lost("the server takes no writes", isSent: false)
+                        } else if refusal.isOfOldPlan, next < results.count,
+                            case .statement(isPrepared: true) = results[next]
+                        {
+                            .lost("the tables have changed", isSent: false)
+                        } else {
+                            .refused(refusal)
+                        }
                 }
             }
             guard self.wait(for: isSent ? POLLIN : POLLIN | POLLOUT, until: deadline) else {

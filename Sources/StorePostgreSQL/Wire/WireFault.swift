@@ -67,6 +67,9 @@ struct ServerRefusal {
     /// The server has become a standby, or was set so, since it was connected to.
     var isReadOnly: Bool { self.state == "25006" }
 
+    /// A statement that was prepared gives other columns than before ("cached plan must not change result type").
+    var isOfOldPlan: Bool { self.state == "0A000" }
+
     /// The same, where BEGIN is not counted.
     fileprivate var behindBegin: ServerRefusal {
         ServerRefusal(state: self.state, serverMessage: self.serverMessage, statement: self.statement - 1)

@@ -107,26 +107,36 @@ package final class Counts {
         ]
     }
 
-    /// Adds them to what is stored.
+    /// Adds them to what is stored, in the order in which rows are held by all: messages, then sums, of which many share the last.
     package var writes: [SQLStatement] {
-        var writes = self.backlogWrites
-        writes += self.deviceRows.map { SQLStatement(Self.addDevices, [$0.job, $0.pns, $0.kind, $0.count]) }
-        writes += self.platformRows.map { SQLStatement(Self.addPlatform, [$0.job, $0.platform, $0.kind, $0.count]) }
+        var writes: [SQLStatement] = []
         // Members leave first, and then the message goes: were it deleted where they are the last, two writers that look at the same time
         // would both find one more, and leave a message without a member, which is published for ever.
         for (message, count) in self.messages.sorted(by: { $0.key < $1.key }) {
             writes.append(SQLStatement("UPDATE message SET open = open - ?2 WHERE id = ?1", [message, count]))
             writes.append(SQLStatement("DELETE FROM message WHERE id = ? AND open <= 0", [message]))
         }
-        return writes
+        writes += self.deviceRows.map { SQLStatement(Self.addDevices, [$0.job, $0.pns, $0.kind, $0.count]) }
+        writes += self.platformRows.map { SQLStatement(Self.addPlatform, [$0.job, $0.platform, $0.kind, $0.count]) }
+        return writes + self.backlogWrites
     }
 
     /// The same in as few statements as there are tables, which PostgreSQL alone reads.
     package var setWrites: [SQLStatement] {
-        var writes = self.backlogWrites
+        var writes: [SQLStatement] = []
         let (devices, platforms) = (self.deviceRows, self.platformRows)
         let messages = self.messages.sorted { $0.key < $1.key }
         func integers(_ numbers: some Sequence<Int>) -> SQLArray { .integers(numbers.map { Int64($0) }) }
+        if !messages.isEmpty {
+            let ids = SQLArray.integers(messages.map(\.key))
+            writes.append(
+                """
+                UPDATE message SET open = message.open - done.members
+                FROM unnest(\(ids), \(integers(messages.map(\.value)))) AS done(id, members) WHERE message.id = done.id
+                """
+            )
+            writes.append("DELETE FROM message WHERE id = ANY(\(ids)) AND open <= 0")
+        }
         if !devices.isEmpty {
             writes.append(
                 """
@@ -145,16 +155,6 @@ package final class Counts {
                 """
             )
         }
-        if !messages.isEmpty {
-            let ids = SQLArray.integers(messages.map(\.key))
-            writes.append(
-                """
-                UPDATE message SET open = message.open - done.members
-                FROM unnest(\(ids), \(integers(messages.map(\.value)))) AS done(id, members) WHERE message.id = done.id
-                """
-            )
-            writes.append("DELETE FROM message WHERE id = ANY(\(ids)) AND open <= 0")
-        }
-        return writes
+        return writes + self.backlogWrites
     }
 }

@@ -147,7 +147,7 @@ package struct JobEndings {
         }
         let backlog = completions.isEmpty ? [] : [Self.backlog(of: self.completing)]
         let (ended, places) = (self.ended, first.count..<first.count + completions.count)
-        let writes = first + completions + backlog + self.last + self.counts.writes
+        let writes = first + completions + self.last + self.counts.writes + backlog
         let completing = self.completing
         guard !completions.isEmpty else {
             return SQLDecision(writing: writes, giving: Ended(value: value, states: ended))

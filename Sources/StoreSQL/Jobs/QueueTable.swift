@@ -35,13 +35,14 @@ package enum QueueTable {
             """
     }
 
-    /// When the first unfinished job of a message's range began to wait; of a range of finished ones not all are looked at.
+    /// When the first job of a message began to wait, among the first of its range: of finished ones not all are looked at.
     private static let firstOfRange: SQLStatement = """
         SELECT began FROM (
-            SELECT coalesce(starts_at, accepted) AS began, finished FROM job
+            SELECT sequence, coalesce(starts_at, accepted) AS began, finished, message FROM job
             WHERE sequence BETWEEN head.first AND CASE WHEN head.last < head.first THEN head.first ELSE head.last END
             ORDER BY sequence LIMIT 1000
-        ) AS member WHERE finished IS NULL LIMIT 1
+        ) AS member WHERE finished IS NULL AND (message = head.id OR message IS NULL AND EXISTS (
+            SELECT 1 FROM batch WHERE batch.job = member.sequence AND +batch.message = head.id AND batch.open = 1)) LIMIT 1
         """
 
     /// When the job of a retry began to wait.

@@ -6,7 +6,6 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Store
-import StoreSQLite
 import Testing
 
 @testable import BrokerRabbitMQ
