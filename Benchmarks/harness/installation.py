@@ -254,7 +254,7 @@ class Installation:
 
     def jobs(self, after):
         """How many there are above that sequence: a server leaves numbers out."""
-        return self._ask("SELECT count(*) FROM job WHERE sequence > ?", after)[0]
+        return self.rows("SELECT count(*) FROM job WHERE sequence > ?", after)[0][0]
 
     def rows(self, sql, *values):
         database = sqlite3.connect(f"file:{urllib.parse.quote(str(self.store))}?mode=ro", uri=True, timeout=10)
