@@ -259,7 +259,7 @@ class Installation:
 
     def jobs(self, after):
         """How many there are above that sequence: a server leaves numbers out."""
-        return self._ask("SELECT count(*) FROM job WHERE sequence > ?", after)[0]
+        return self.rows("SELECT count(*) FROM job WHERE sequence > ?", after)[0][0]
 
     def rows(self, sql, *values):
         return self.store.rows(sql, *values)
