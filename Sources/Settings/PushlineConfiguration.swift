@@ -66,22 +66,7 @@ package struct PushlineConfiguration: SettingsSection {
             environment["PUSHLINE_STORE_PATH"] = store
         }
         try SettingsReader(file: Self.chosenFile(file), environment: environment).read(into: self)
-        if self.store.url != nil { try Self.checkPostgreSQL(environment) }
     }
-
-    /// Refuses a store at servers: tests alone open one, as long as its driver has not passed them all.
-    ///
-    /// - Parameter environment: Variables, of which one says that tests run.
-    /// - Throws: ``ConfigurationError``.
-    package static func checkPostgreSQL(
-        _ environment: [String: String] = ProcessInfo.processInfo.environment
-    ) throws {
-        guard environment[Self.unfinishedStore] == nil else { return }
-        throw ConfigurationError("store.url: PostgreSQL is not finished: use store.path")
-    }
-
-    /// The variable by which tests open a store that is not finished.
-    static let unfinishedStore = "PUSHLINE_TEST_POSTGRESQL_STORE"
 
     /// All keys, in the order of the file.
     package static var rows: [SettingRow] { SettingRow.all(of: Self()) }

@@ -131,17 +131,16 @@ import Testing
     }
 
     @Test func theStoreIsAtOnePlace() throws {
-        let tests = ["PUSHLINE_TEST_POSTGRESQL_STORE": "1"]
         let url = "postgresql://me@one,two/push"
-        let found = try self.configuration("store: {url: \"\(url)\", password_file: secret}", environment: tests)
+        let found = try self.configuration("store: {url: \"\(url)\", password_file: secret}")
         #expect(found.store.url == url)
         #expect(found.store.passwordFile == self.folder.appending(path: "secret").path(percentEncoded: false))
-        let given = self.refusal("store:\n  path: a\n  url: \(url)", environment: tests)
+        let given = self.refusal("store:\n  path: a\n  url: \(url)")
         #expect(given?.hasPrefix("pushline.yaml:2) and store.url (") == true, "\(given ?? "")")
         #expect(
             given?.hasSuffix("pushline.yaml:3) are both given: the store is at one place, so take one away") == true
         )
-        let variable = tests.merging(["PUSHLINE_STORE_URL": url]) { $1 }
+        let variable = ["PUSHLINE_STORE_URL": url]
         let one = self.refusal("store:\n  path: a", environment: variable)
         #expect(one?.hasPrefix("pushline.yaml:2) and PUSHLINE_STORE_URL are both given") == true, "\(one ?? "")")
         // An empty variable takes the file's away.
@@ -151,11 +150,6 @@ import Testing
         #expect(none == "pushline.yaml:2: store.path: must be the name of a file")
         let file = self.refusal("store:\n  password_file: secret")
         #expect(file == "pushline.yaml:2: store.password_file: goes with store.url")
-    }
-
-    @Test func aStoreThatIsNotFinishedIsForTestsAlone() {
-        let refused = self.refusal("store:\n  url: postgresql://me@one/push")
-        #expect(refused == "store.url: PostgreSQL is not finished: use store.path")
     }
 
     @Test func invalidVariablesAreRefusedByName() {

@@ -20,9 +20,6 @@
 #
 # DIR then has "password", the one of the roles, for tests "owner" and "programs", and "server.crt", what the certificate is checked with.
 
-# The driver is not finished: programs open a store at servers only where this is set.
-POSTGRES_UNFINISHED="PUSHLINE_TEST_POSTGRESQL_STORE=yes"
-
 postgres_programs() { find /usr/lib/postgresql/*/bin -name initdb -printf '%h\n' 2>/dev/null | sort -V | tail -n 1; }
 
 # The package makes and starts a cluster unless it is told not to.
@@ -110,7 +107,7 @@ GRANT pg_read_all_stats TO pushline" || return 1
     # An empty path: the configuration file names one.
     printf '%s\n' PUSHLINE_STORE_PATH= \
         "PUSHLINE_STORE_URL=postgresql://pushline@127.0.0.1:$port/pushline?sslmode=verify-full&sslrootcert=$(jq -rn --arg path "$dir/server.crt" '$path | @uri')" \
-        "PUSHLINE_STORE_PASSWORD_FILE=$dir/password" "PUSHLINE_STORE_LOCK_FOLDER=$locks" "$POSTGRES_UNFINISHED" >"$dir/settings"
+        "PUSHLINE_STORE_PASSWORD_FILE=$dir/password" "PUSHLINE_STORE_LOCK_FOLDER=$locks" >"$dir/settings"
     postgres_again "$dir"
 }
 
