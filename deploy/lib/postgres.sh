@@ -140,10 +140,12 @@ postgres_kill() {
     mapfile -t processes < <(postgres_processes "$1")
     [ "${#processes[@]}" -gt 0 ] || return 1
     kill -KILL "${processes[@]}" 2>/dev/null || true
-    # Whoever starts it again finds none that still has the files open.
+    # Whoever starts it again finds none that still has the files open; nor its file, for a server takes a process that nobody has
+    # waited for yet for one that runs.
     for process in "${processes[@]}"; do
         while kill -0 "$process" 2>/dev/null && ! grep -q '^State:[[:space:]]*[ZX]' "/proc/$process/status" 2>/dev/null; do sleep 0.02; done
     done
+    rm -f "$1/server/postmaster.pid"
 }
 
 postgres_start() {
