@@ -34,13 +34,10 @@ package struct HubAddressing {
             (self.send, self.recipients) = (send.with(audience: .list(count)), recipients)
             return
         }
-        let addresses = try Self.addresses(of: send.audience)
+        let parts = try Self.parts(of: send.audience)
         var calls: [Recipient] = []
         for pns in services {
-            for address in addresses {
-                let handle = Handle(stored: address.text)
-                calls.append(Recipient(place: calls.count + 1, pns: pns, handle: handle, reference: nil))
-            }
+            for part in parts { calls.append(Recipient(place: calls.count + 1, pns: pns, call: part)) }
         }
         self.recipients = RecipientList(handles: calls)
         // As its job shows it: the calls have the rest.
@@ -72,9 +69,10 @@ package struct HubAddressing {
         return written
     }
 
-    private static func addresses(of audience: SendAudience) throws(Refusal) -> [HubAddress] {
+    /// The expressions of the calls for each service.
+    private static func parts(of audience: SendAudience) throws(Refusal) -> [TagExpression] {
         guard let selection = audience.selection else { return [.everyone] }
-        do { return try AzureExpression.parts(of: selection).map(HubAddress.expression) } catch {
+        do { return try AzureExpression.parts(of: selection) } catch {
             throw Self.refused(error.reason)
         }
     }
