@@ -69,7 +69,7 @@ extension AzureSend.Target {
         case .expression(let expression): self = .expression(expression.parenthesizedText)
         case .list(let list):
             guard case .handles(let devices) = list.devices else {
-                throw HubError(.refused, "an Azure hub is not sent to by ids of registrations")
+                throw HubError(.refused, "an Azure hub cannot send to registration ids")
             }
             let handles = devices.compactMap { device in
                 if case .device(let handle)? = device.target { handle.text } else { nil }

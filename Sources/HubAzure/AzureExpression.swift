@@ -35,7 +35,7 @@ package enum AzureExpression {
     /// - Throws: `InvalidValue` with the limit that it exceeds.
     package static func parts(of expression: TagExpression) throws(InvalidValue) -> [TagExpression] {
         let count = expression.steps.count { if case .tag = $0 { true } else { false } }
-        guard count > 0 else { throw InvalidValue("everybody has no expression; send to all") }
+        guard count > 0 else { throw InvalidValue("the expression is empty; use to.all") }
         // Users share a call: one such name would fail all the others.
         if let tag = expression.tags.first(where: { !Self.allows($0) }) {
             guard tag.owned != .user else { throw Self.refusal(of: tag) }

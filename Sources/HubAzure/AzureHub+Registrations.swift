@@ -93,7 +93,7 @@ extension AzureHub {
         guard next == nil || next != continuation else {
             throw AzureHubError(
                 .refused,
-                "the hub names the same page as the next one",
+                "the hub names the page that it gave as the next one",
                 status: answer.status,
                 trackingID: answer.trackingID
             )

@@ -78,7 +78,7 @@ import Testing
                 (#"{"users":["a","b="]}"#, "", "knows a user by a tag"),
                 (#"{"user":"auth0|5f7c"}"#, "", "knows a user by a tag"),
                 (#"{"tags":"news && user('a b')"}"#, "", "knows a user by a tag"),
-                (#"{"registrations":["r"]}"#, "", "ids of registrations"),
+                (#"{"registrations":["r"]}"#, "", "cannot send to registration ids"),
                 (
                     #"{"handles":[{"service":"wns","handle":"https://db5.notify.windows.com/?token=x"}]}"#, "",
                     "apns or fcm"

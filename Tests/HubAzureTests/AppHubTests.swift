@@ -103,7 +103,7 @@ struct AppHubTests {
                 Issue.record("it was not refused")
                 return
             }
-            #expect(reason.contains("letters, digits and _ @ # . : - alone") && scripted.requests.isEmpty)
+            #expect(reason.contains("only tags of letters, digits and _ @ # . : -") && scripted.requests.isEmpty)
         }
     }
 

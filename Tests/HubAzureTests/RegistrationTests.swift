@@ -157,7 +157,7 @@ struct RegistrationTests {
             let long = try await failure { _ = try await scripted.hub.registrations() }
             #expect(long.kind == .unanswered)
             let error = try await failure { _ = try await scripted.hub.registrations(continuation: "same") }
-            #expect(error.kind == .refused && error.message.contains("same page"))
+            #expect(error.kind == .refused && error.message.contains("gave as the next one"))
         }
     }
 

@@ -139,7 +139,7 @@ import Testing
         let given = self.refusal("store:\n  path: a\n  url: \(url)", environment: tests)
         #expect(given?.hasPrefix("pushline.yaml:2) and store.url (") == true, "\(given ?? "")")
         #expect(
-            given?.hasSuffix("pushline.yaml:3) are both given: the store is at one place, so take one away") == true
+            given?.hasSuffix("pushline.yaml:3) are both given, but there is only one store: remove one") == true
         )
         let variable = tests.merging(["PUSHLINE_STORE_URL": url]) { $1 }
         let one = self.refusal("store:\n  path: a", environment: variable)

@@ -26,7 +26,7 @@ struct UserRoutes: Sendable {
         let answer = try await self.take(user, request)
         self.context.directory.forget(user, app: request.app)
         guard caller.maySee(answer.job) else {
-            throw Problem(.conflict, "the user is being removed already, by a job of somebody else")
+            throw Problem(.conflict, "another caller's job is already removing this user")
         }
         return answer.response(isDone: answer.isAwaited, prefix: request.prefix)
     }
@@ -48,7 +48,7 @@ struct UserRoutes: Sendable {
                 JobWait(request, for: job.work, self.context.configuration)
             )
         } catch let error as StoreError where error.code == .conflict {
-            throw Problem.forbidden("an account has that name: only an operator may remove the user")
+            throw Problem.forbidden("the user has an account: only an operator may remove the user")
         }
     }
 }

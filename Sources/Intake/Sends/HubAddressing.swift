@@ -16,11 +16,11 @@ package struct HubAddressing {
     init(_ send: SendRequest, _ recipients: RecipientList?, at hub: AppSpec.AzureHub) throws(Refusal) {
         let services = try Self.services(of: send, at: hub)
         if case .native(let native) = send.content, native[.apns]?.kind == .broadcast {
-            throw Self.refused("an Azure hub sends to no broadcast channel; give the app APNs credentials of its own")
+            throw Self.refused("an Azure hub cannot send to broadcast channels; use an app without an Azure hub")
         }
         if let recipients {
             guard case .handles(let devices) = recipients.devices else {
-                throw Self.refused("an Azure hub is not sent to by ids of registrations; name tags, users or handles")
+                throw Self.refused("an Azure hub cannot send to registration ids; name tags, users or handles")
             }
             if let other = devices.first(where: { !hub.platforms.contains($0.pns) }) {
                 throw Self.refused(Self.noService(other.pns, at: hub))
@@ -64,7 +64,7 @@ package struct HubAddressing {
         guard case .native(let native) = send.content, native.message == nil else { return wanted }
         let written = wanted.filter { native[$0] != nil }
         guard !written.isEmpty else {
-            throw Self.refused("the send has a payload for none of the services of the app's hub")
+            throw Self.refused("the send has no payload for any service of the app's hub")
         }
         return written
     }
@@ -78,7 +78,7 @@ package struct HubAddressing {
     }
 
     private static func noService(_ pns: PushService, at hub: AppSpec.AzureHub) -> String {
-        "the app's hub does not send to \(pns.descriptor.title); it does to \(PushService.list(hub.platforms))"
+        "the app's hub does not send to \(pns.descriptor.title), but to \(PushService.list(hub.platforms))"
     }
 
     private static func refused(_ reason: String) -> Refusal { Refusal(.impossible, reason, code: "hub") }

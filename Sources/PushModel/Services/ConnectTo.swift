@@ -27,7 +27,7 @@ package struct ConnectTo: Sendable, Equatable {
                 )
             }
             guard places.updateValue(Place(address: place.host, port: place.port), forKey: host) == nil else {
-                throw InvalidValue("\(host) is led to two places")
+                throw InvalidValue("\(host) is mapped to two addresses")
             }
         }
         self.places = places

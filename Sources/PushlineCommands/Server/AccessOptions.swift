@@ -52,7 +52,7 @@ struct AccessOptions: ParsableArguments {
         }
         if key != nil, let host = Self.plainHost(url) {
             Console.note(
-                "pushline: warning: the key goes to \(Console.safe(host)) without encryption, for whoever is on the way to read; "
+                "pushline: warning: the key goes to \(Console.safe(host)) without encryption, so anyone on the way can read it; "
                     + "use https://"
             )
         }

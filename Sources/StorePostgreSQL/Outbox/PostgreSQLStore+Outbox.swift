@@ -130,6 +130,6 @@ extension PostgreSQLStore {
         for _ in 0..<6 {
             do { return try await body() } catch is ReadIsOld { continue }
         }
-        throw StoreError(.unavailable, "others change the same rows all the time")
+        throw StoreError(.unavailable, "other writers kept changing the same rows")
     }
 }

@@ -130,7 +130,7 @@ package struct Migrator {
         guard try row["is_there"] else {
             throw StoreError(
                 .unavailable,
-                "there is no role \(role), as which the programs connect: CREATE ROLE makes it"
+                "there is no role \(role), which the programs connect as; make it with CREATE ROLE"
             )
         }
         guard try !(row["is_own"] as Bool) else {

@@ -97,7 +97,7 @@ final class ConnectionPool: Sendable {
             return (nil, true)
         }
         if let connection { return connection.queue.async { self.serve(request, over: connection) } }
-        guard mayWait else { return request.refuse(StoreError(.unavailable, "too many wait for PostgreSQL")) }
+        guard mayWait else { return request.refuse(StoreError(.unavailable, "too many requests wait for PostgreSQL")) }
         self.watch.begin(self.refuseLate)
     }
 

@@ -27,7 +27,7 @@ struct SendRoutes: Sendable {
                 .post,
                 "/api/sends/count",
                 body: .send,
-                embeddedOnly: "it counts no audience before a send; a job shows what it counted",
+                embeddedOnly: "such a hub cannot count an audience before a send; the send's job shows the counts",
                 handler: self.count
             ),
             Route(.post, "/api/sends/preview", body: .send, handler: self.preview),
@@ -135,7 +135,7 @@ struct SendTarget {
         }
         self.isToChannel = to["channel"] != nil
         guard self.isToChannel || to["credential"] == nil else {
-            throw to.fault("credential", "belongs to channel; handles and registrations have their own")
+            throw to.fault("credential", "is only for to.channel; handles and registrations name their own credentials")
         }
         self.recipients = try Self.recipients(to, spec)
         if let recipients = self.recipients {
