@@ -114,7 +114,7 @@ struct AccountRoutes: Sendable {
     /// - Throws: ``Problem`` 409 where the account is the caller's own and the request does not say so; 400 for another value.
     static func protect(_ name: UserName, _ request: APIRequest) throws {
         let isMeant = try request.query.strict(known: ["self"])["self"].map { text in
-            guard let value = Bool(text) else { throw Problem.invalid("self", "must be true or false") }
+            guard let value = Bool(text) else { throw Problem.invalid("self", InvalidValue.mustBeBool) }
             return value
         }
         guard try request.caller.user != name || isMeant == true else {

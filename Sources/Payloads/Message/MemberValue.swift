@@ -89,7 +89,7 @@ package struct MemberValue: Sendable {
 
     static let flag = MemberValue(
         schema: #"{type: [boolean, "null"]}"#,
-        words: "must be true or false",
+        words: InvalidValue.mustBeBool,
         read: { if case .bool = $0 { $0 } else { nil } }
     )
 
@@ -97,7 +97,7 @@ package struct MemberValue: Sendable {
     static func whole(_ range: ClosedRange<Int>) -> MemberValue {
         MemberValue(
             schema: #"{type: [integer, "null"], minimum: \#(range.lowerBound), maximum: \#(range.upperBound)}"#,
-            words: "must be a whole number from \(range.lowerBound) to \(range.upperBound)",
+            words: InvalidValue.mustBeWhole(range),
             read: { Self.whole($0, in: range) }
         )
     }

@@ -228,4 +228,7 @@ package struct JSONSyntaxError: Error, Equatable {
     package let line: Int
     package let column: Int
     package let reason: String
+
+    /// The fault of a body that was to be JSON.
+    package var ofBody: String { "the body is not JSON: line \(self.line), column \(self.column): \(self.reason)" }
 }

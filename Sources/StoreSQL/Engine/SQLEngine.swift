@@ -106,7 +106,7 @@ extension SQLEngine {
                 try? await Task.sleep(for: .milliseconds(Int.random(in: 0...(2 << attempt))))
             }
         }
-        throw StoreError(.unavailable, "other writers kept changing the same rows")
+        throw StoreError.contended
     }
 
     /// Runs a transaction by which jobs may end, and counts those.

@@ -51,7 +51,7 @@ package struct ClaimedMessage: Sendable {
         /// The number of another new message.
         package mutating func nextNumber() throws -> Int64 {
             guard let number = self.numbers.popFirst() else {
-                throw StoreError(.corrupt, "there are more messages than numbers for them")
+                throw StoreError.tooFewNumbers
             }
             return number
         }

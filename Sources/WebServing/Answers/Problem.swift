@@ -46,7 +46,7 @@ package struct Problem: Error, Sendable, Equatable {
     package static func invalid(_ error: JSONSyntaxError) -> Problem {
         Problem(
             .badRequest,
-            "the body is not JSON: line \(error.line), column \(error.column): \(error.reason)",
+            error.ofBody,
             type: "malformed-json"
         )
     }
