@@ -165,7 +165,7 @@ package enum PublishResult: Sendable, Equatable {
 
     package var isPublished: Bool { self == .published }
 
-    /// Why the broker has certainly not taken the message; nil where it may have.
+    /// Why the broker has certainly not taken the message; nil if it may have.
     package var refusal: BrokerError? {
         guard case .failed(let error) = self else { return nil }
         return error.code == .returned || error.code == .refused ? error : nil

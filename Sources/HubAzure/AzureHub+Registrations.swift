@@ -54,7 +54,7 @@ extension AzureHub {
 
     /// Reads a registration.
     ///
-    /// - Returns: nil where there is none.
+    /// - Returns: nil if there is none.
     /// - Throws: ``AzureHubError``.
     package func registration(_ id: String) async throws(AzureHubError) -> WireRegistration? {
         let request = AzureRequest(.GET, "registrations", PercentCoding.encode(id))

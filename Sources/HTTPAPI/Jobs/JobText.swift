@@ -16,11 +16,11 @@ struct JobText {
     let send: SendRequest?
     /// What selects the audience of its send; nil = it has a list, or is for all.
     let selection: TagExpression?
-    /// The tags of which one is enough, where it is selected so.
+    /// The tags of which one is enough, if it is selected so.
     let tags: [Tag]?
     /// Its counts over all services.
     let total: DeliveryCounts
-    /// Devices a second at the moment at each service, where that is known.
+    /// Devices a second at the moment at each service, if that is known.
     let rates: [PushService: Double]?
     /// The present reason of the wait, if the job itself has none.
     let blockedReason: String?

@@ -173,7 +173,7 @@ package struct MemberValue: Sendable {
         return .integer(number)
     }
 
-    /// The value, where it is a text that fits.
+    /// The value, if it is a text that fits.
     static func text(_ value: JSONValue, fits: (String) -> Bool) -> JSONValue? {
         if case .string(let text) = value, fits(text) { value } else { nil }
     }

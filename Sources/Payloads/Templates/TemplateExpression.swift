@@ -35,7 +35,7 @@ package struct TemplateExpression: Sendable, Equatable {
     /// A value that is none.
     init(constant text: String) { self.parts = [.constant(text)] }
 
-    /// The value, where it is the same for every send; nil = it depends on the properties.
+    /// The value, if it is the same for every send; nil = it depends on the properties.
     var constant: String? {
         var text = ""
         for part in self.parts {

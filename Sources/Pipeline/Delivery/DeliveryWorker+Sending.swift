@@ -67,7 +67,7 @@ extension DeliveryWorker {
         return sending.outcomes
     }
 
-    /// The sender of a credential; nil where there is none, and no device can be sent to now.
+    /// The sender of a credential; nil if there is none, and no device can be sent to now.
     private func sender(
         for sending: inout DeliveryProgress,
         _ pns: PushService,
@@ -110,7 +110,7 @@ extension DeliveryWorker {
         }
     }
 
-    /// The sender to an app's hub over a wire; nil where its declaration cannot be used now.
+    /// The sender to an app's hub over a wire; nil if its declaration cannot be used now.
     private func caller(
         for sending: inout DeliveryProgress,
         of app: AppID,

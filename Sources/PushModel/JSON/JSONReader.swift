@@ -156,7 +156,7 @@ package struct JSONReader {
         throw self.fault("a string is not closed")
     }
 
-    /// The rest of a string of ASCII without escapes, as nearly all are; nil where it is another, which nothing is read of.
+    /// The rest of a string of ASCII without escapes, as nearly all are; nil if it is another, which nothing is read of.
     private mutating func plainText() -> String? {
         var end = self.position
         while end < self.bytes.count {

@@ -61,7 +61,7 @@ package struct Recipient: Sendable, Equatable {
         (self.target, self.reference) = (nil, nil)
     }
 
-    /// The place that a number stands for; nil where it is a registration's row.
+    /// The place that a number stands for; nil if it is a registration's row.
     package static func place(of number: Int64) -> Int? { number > self.places ? Int(number - self.places) : nil }
 }
 

@@ -33,6 +33,6 @@ package struct ConnectTo: Sendable, Equatable {
         self.places = places
     }
 
-    /// Where connections to a host lead; nil where its name says it.
+    /// Where connections to a host lead; nil if its name says it.
     package subscript(host: String) -> Place? { self.places[host] }
 }

@@ -67,7 +67,7 @@ struct AccessOptions: ParsableArguments {
         )
     }
 
-    /// The host that a key would be sent to in plain text; nil where it goes by TLS, or stays on this machine.
+    /// The host that a key would be sent to in plain text; nil if it goes by TLS, or stays on this machine.
     static func plainHost(_ url: URL) -> String? {
         guard url.scheme == "http", let host = url.host?.lowercased() else { return nil }
         let address = String(host.trimmingPrefix("[").prefix { $0 != "]" })

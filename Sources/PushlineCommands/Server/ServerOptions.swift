@@ -54,7 +54,7 @@ struct ServerOptions: ParsableArguments {
         }
     }
 
-    /// Writes JSON where that is wanted, else lines.
+    /// Writes JSON if that is wanted, else lines.
     func show(_ value: some Encodable, lines: () -> [String]) throws {
         if self.format == .json { return Console.print(try JSONOutput.encoded(value)) }
         for line in lines() { Console.print(line) }

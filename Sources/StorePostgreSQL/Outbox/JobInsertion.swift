@@ -12,7 +12,7 @@ struct JobInsertion {
         /// As it is stored.
         let work: StoredWork
         let state: Job.State
-        /// nil where it starts later.
+        /// nil if it starts later.
         let message: Int64?
     }
 

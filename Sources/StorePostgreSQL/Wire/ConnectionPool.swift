@@ -17,7 +17,7 @@ final class ConnectionPool: Sendable {
         let serve: @Sendable (PooledConnection) -> Void
         let refuse: @Sendable (StoreError) -> Void
 
-        /// Why it is not served, where it is too late for that.
+        /// Why it is not served, if it is too late for that.
         var refusal: StoreError? {
             if self.isOver { return .overdue }
             return self.patience > .now

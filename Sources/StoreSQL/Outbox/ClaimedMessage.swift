@@ -57,7 +57,7 @@ package struct ClaimedMessage: Sendable {
         }
     }
 
-    /// Takes it from the answers; nil where the claim is not the latest any more.
+    /// Takes it from the answers; nil if the claim is not the latest any more.
     package func found(_ answers: inout ArraySlice<[SQLRow]>) throws -> Found? {
         let (messages, members) = (answers.removeFirst(), answers.removeFirst())
         let limits = try RateLimitRows(answers.removeFirst(), now: self.clock.now)

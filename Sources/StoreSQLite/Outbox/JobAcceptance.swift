@@ -113,7 +113,7 @@ private struct JobInserter {
         /// As it is stored.
         let work: StoredWork
         let state: Job.State
-        /// nil where it starts later.
+        /// nil if it starts later.
         let message: Int64?
 
         var job: NewJob { self.listed.job }
