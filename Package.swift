@@ -246,8 +246,9 @@ let package = Package(
             name: "HTTPAPI",
             dependencies: [
                 "CResources", "WebServing", "Intake", "Authentication", "JSONWebTokens", "Settings", "Store", "Broker",
-                "Payloads", "PushModel", "PushlineLogging", crypto, httpTypes, hummingbird, lifecycle, logging,
-                nioConcurrency, nioCore, yams,
+                "Payloads", "PushModel", "PushlineLogging", "PushlineMetrics", crypto, httpTypes, hummingbird,
+                lifecycle,
+                logging, metrics, nioConcurrency, nioCore, yams,
             ]
         ),
         // The embedded hub on Azure Notification Hubs' wire.

@@ -139,7 +139,7 @@ struct RegistrationTests {
 
     @Test("a token that is not encoded yet is, and one that would be another header or never end is not used")
     func tokens() async throws {
-        let replies = [
+        let replies: [RawServer.Reply] = [
             .feed([], next: "a b&x=1"), .feed([], next: String(repeating: "a", count: 5000)),
             .feed([], next: "same"),
         ]

@@ -49,7 +49,7 @@ struct Sessions: Sendable {
         return (session, secret)
     }
 
-    /// The session of a request's cookie; nil if it has none, or one that has ended.
+    /// The session of a request's cookie; nil where it has none, or one that has ended.
     ///
     /// - Throws: ``Problem`` 403 for a request that a page of another origin may have sent; `StoreError`.
     func session(of request: HTTPRequest, app: AppID, spec: AppSpec) async throws -> Session? {

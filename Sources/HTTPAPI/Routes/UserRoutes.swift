@@ -48,7 +48,7 @@ struct UserRoutes: Sendable {
                 JobWait(request, for: job.work, self.context.configuration)
             )
         } catch let error as StoreError where error.code == .conflict {
-            throw Problem.forbidden("the user has an account: only an operator may remove the user")
+            throw Problem.forbidden("an account has that name: only an operator may remove the user")
         }
     }
 }

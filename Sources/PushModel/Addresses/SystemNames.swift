@@ -6,7 +6,7 @@ import Darwin
 
 /// Names of hosts, as the system knows them.
 package enum SystemNames {
-    /// The addresses of a name, in digits; empty if there is none.
+    /// The addresses of a name, in digits; empty where there is none.
     ///
     /// The thread waits as long as the system does, which nothing can end.
     @Sendable package static func addresses(of name: String) -> [String] {

@@ -82,7 +82,7 @@ struct DeadCommand: AsyncParsableCommand {
             let replay = try await self.server.client().replay(deadLetter: self.id)
             try self.server.show(replay) {
                 let devices = replay.devices.map { ", \($0) devices" } ?? ""
-                return [Console.safe("\(self.id): replayed\(devices); follow it with pushline job \(replay.job)")]
+                return [Console.safe("\(self.id): replayed\(devices); pushline job \(replay.job) shows how it goes on")]
             }
         }
     }

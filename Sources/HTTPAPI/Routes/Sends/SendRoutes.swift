@@ -27,7 +27,7 @@ struct SendRoutes: Sendable {
                 .post,
                 "/api/sends/count",
                 body: .send,
-                embeddedOnly: "such a hub cannot count an audience before a send; the send's job shows the counts",
+                embeddedOnly: "it counts no audience before a send; a job shows what it counted",
                 handler: self.count
             ),
             Route(.post, "/api/sends/preview", body: .send, handler: self.preview),
