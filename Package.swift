@@ -107,8 +107,14 @@ let package = Package(
         // Values and pure functions.
         .target(name: "PushModel", dependencies: ["FaultInjection", crypto]),
         .target(name: "Payloads", dependencies: ["PushModel", crypto]),
-        // Hashes of passwords and the secrets of keys, for the API and the command line alike.
-        .target(name: "Authentication", dependencies: ["PushModel", crypto, cryptoExtras]),
+        // Hashes of passwords and the secrets of keys, for the API and the command line alike; whose password is checked first.
+        .target(
+            name: "Authentication",
+            dependencies: [
+                "PushModel", "PushlineMetrics", "Store", crypto, cryptoExtras, logging, metrics, nioConcurrency,
+                nioCore,
+            ]
+        ),
         // The tokens of an app's own issuer, and its keys.
         .target(
             name: "JSONWebTokens",
@@ -307,7 +313,10 @@ let package = Package(
         // Tests: one target a library; what needs a server is in IntegrationTests.
         .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
         .testTarget(name: "PayloadsTests", dependencies: ["MessageSamples", "Payloads", "PushModel"]),
-        .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
+        .testTarget(
+            name: "AuthenticationTests",
+            dependencies: ["Authentication", "PushModel", logging, nioConcurrency]
+        ),
         .testTarget(
             name: "HubWireTests",
             dependencies: ["HubWire", "Payloads", "PushModel", "SeededRandom", "StoreKit", "WorkCost"]

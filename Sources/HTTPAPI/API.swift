@@ -1,3 +1,4 @@
+import Authentication
 package import Broker
 import Hummingbird
 import Intake

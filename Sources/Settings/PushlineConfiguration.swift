@@ -147,7 +147,7 @@ package struct HubSettings: SettingsSection {
 /// Where the workers' health and metrics are.
 package struct WorkerSettings: SettingsSection {
     @Setting(.text, "address of the workers' /healthz, /readyz and /metrics") package var host = "127.0.0.1"
-    @Setting(.port, "where it is taken: + 10, + 20 … + 90; 0 = any free one") package var registerPort = 8081
+    @Setting(.port, "if it is taken: + 10, + 20 … + 90; 0 = any free one") package var registerPort = 8081
     @Setting(.port, "likewise") package var sendPort = 8082
     @Setting(.port, "likewise") package var deliveryPort = 8083
 

@@ -76,7 +76,7 @@ package struct SettingsReader {
             .compactMap { self.source(of: $0, in: file?[$0.section]) }
         guard given.count > 1 else { return }
         let places = given.joined(separator: " and ")
-        throw SettingFault("\(places) are both given: the store is at one place, so take one away")
+        throw SettingFault("\(places) are both given, but there is only one store: remove one")
     }
 
     /// Where a key has a value that somebody gave it; nil = nowhere.

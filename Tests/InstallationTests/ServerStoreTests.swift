@@ -46,7 +46,7 @@ import Testing
         let file = Composition.store(PushlineConfiguration())
         let owner = TableOwner(role: "owner", passwordFile: nil)
         let refused = #expect(throws: StoreError.self) { try file.pendingSteps(as: owner) }
-        #expect(refused?.message == "a file has no roles: --owner goes with store.url")
+        #expect(refused?.message == "a file has no roles: use --owner only with store.url")
     }
 
     /// Processes of a host share a port where they have the same store.

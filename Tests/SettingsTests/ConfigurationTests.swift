@@ -138,7 +138,7 @@ import Testing
         let given = self.refusal("store:\n  path: a\n  url: \(url)")
         #expect(given?.hasPrefix("pushline.yaml:2) and store.url (") == true, "\(given ?? "")")
         #expect(
-            given?.hasSuffix("pushline.yaml:3) are both given: the store is at one place, so take one away") == true
+            given?.hasSuffix("pushline.yaml:3) are both given, but there is only one store: remove one") == true
         )
         let variable = ["PUSHLINE_STORE_URL": url]
         let one = self.refusal("store:\n  path: a", environment: variable)

@@ -262,7 +262,7 @@ package struct SendWorker: Service {
 }
 
 extension FanOutClaim {
-    /// The only send of its message; nil where there are several, or it is not read.
+    /// The only send of its message; nil if there are several, or it is not read.
     var only: JobID? {
         switch self.work {
         case .campaign(let campaign): campaign.job.id

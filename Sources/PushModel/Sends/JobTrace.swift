@@ -1,7 +1,7 @@
 /// A job as lines of the log name it: by its id, and by that of the request that asked for it.
 package struct JobTrace: Hashable, Sendable {
     package let job: JobID
-    /// nil where nothing is known of it.
+    /// nil if nothing is known of it.
     package let request: RequestID?
 
     package init(_ job: JobID, request: RequestID? = nil) {

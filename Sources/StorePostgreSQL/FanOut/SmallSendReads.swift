@@ -30,9 +30,7 @@ struct SmallSendReads {
         private let row: SQLRow
 
         fileprivate init(_ row: SQLRow) throws {
-            guard case .send(let request) = try StoredJSON.work(from: Array((row["work"] as String).utf8)) else {
-                throw StoreError(.corrupt, "a send message holds another job")
-            }
+            let request = try StoredJSON.send(from: Array((row["work"] as String).utf8))
             (self.sequence, self.request, self.row) = (try row["sequence"], request, row)
             self.hasBegun = try row["has_begun"]
             self.audience = SmallAudience(request)

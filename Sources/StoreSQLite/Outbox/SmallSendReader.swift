@@ -57,9 +57,7 @@ struct SmallSendReader {
     }
 
     private func send(_ row: Row) throws -> SmallSend {
-        guard case .send(let request) = try StoredJSON.work(from: row["work"]) else {
-            throw StoreError(.corrupt, "a send message holds another job")
-        }
+        let request = try StoredJSON.send(from: row["work"])
         let sequence: Int64 = row["sequence"]
         return SmallSend(
             sequence: sequence,
