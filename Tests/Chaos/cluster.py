@@ -140,6 +140,7 @@ class Run:
         took = installation.stop(DRAIN + 5)
         faults = verdict.faults + self.load.violations + installation.unexpected + self.outages.troubles
         faults += [f"store check: {check}"] * bool(check)
+        faults += [f"{path.stem} says that commits are lost which were acknowledged" for path in self._lost_commits()]
         faults += [f"{name} took {seconds:.0f} s to end" for name, seconds in took.items() if seconds > DRAIN]
         self._report()
         for fault in faults[:40]:
@@ -153,6 +154,10 @@ class Run:
             f"duplicates {verdict.duplicates} of at most {bound}, longest stand-still {longest:.1f} s"
         )
         return 1 if faults or verdict.lost or verdict.counted_twice or verdict.stuck or verdict.duplicates > bound else 0
+
+    def _lost_commits(self):
+        """The logs of programs that have seen an older state of the store than they knew of."""
+        return [path for path in sorted(self.installation.logs.glob("*.log")) if b"has lost commits" in path.read_bytes()]
 
     def _bound(self):
         """Rule 10: what a delivery worker had in progress, for each of its ends, and for each outage."""
