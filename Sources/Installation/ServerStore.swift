@@ -65,8 +65,9 @@ struct ServerStore: ConfiguredStore {
         try Migrator(self.servers(as: owner)).pendingSteps()
     }
 
-    /// No step contracts yet.
-    func checkOlderPrograms(before number: Int) throws {}
+    func checkOlderPrograms(before number: Int) throws {
+        try Migrator(self.servers()).checkOlderPrograms(before: number)
+    }
 
     func takeStep(to number: Int, as owner: TableOwner?) throws {
         guard let owner else {

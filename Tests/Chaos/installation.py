@@ -85,7 +85,11 @@ class Member:
     def __init__(self, name, program, port, seed):
         self.name = name
         self.program = program
+        self.address = "127.0.0.1"
         self.port = port
+        # Of another Pushline than the others; None = of theirs.
+        self.bin = None
+        self.environment = {}
         # Of its own, so that its crash points follow from the seed alone, whatever else happens.
         self.random = random.Random(f"{seed} {name}")
         self.process = None
@@ -96,6 +100,9 @@ class Member:
 
 
 class Installation:
+    # Seconds that a client waits for an answer.
+    patience = 40
+
     def __init__(self, options, say):
         self.options = options
         self.say = say
@@ -110,6 +117,8 @@ class Installation:
         self.jump(0)
         self.lock = threading.RLock()
         self.members = []
+        # What the commands are told besides: steps of tests.
+        self.trial = {}
         self.simulator = None
         self.is_crashing = False
         self.is_ending = False
@@ -136,6 +145,8 @@ class Installation:
             "PUSHLINE_LOG_FORMAT": "text",
         }
         self.port = int(self.environment["PUSHLINE_API_PORT"])
+        # Where clients find the APIs.
+        self.places = [("127.0.0.1", self.port)]
         self.hub_port = int(next(ports))
         self._declare()
         for program, count in PROGRAMS.items():
@@ -195,10 +206,14 @@ class Installation:
         if changed != len(hashes):
             raise Failure(f"{changed} of {len(hashes)} accounts are in the store")
 
+    def base_environment(self):
+        """Of commands, and of what all programs are told."""
+        return {**os.environ, **self.environment, **self.trial}
+
     def cli(self, *arguments, stdin=None):
         result = subprocess.run(
             [self.bin / "pushline", *map(str, arguments), "--config", self.options.config],
-            env={**os.environ, **self.environment},
+            env=self.base_environment(),
             input=stdin,
             capture_output=True,
             text=True,
@@ -215,29 +230,36 @@ class Installation:
         # A thread of faults that had a process in hand starts none behind the back of `stop`.
         if self.is_ending:
             return
-        environment = {**os.environ, **self.environment}
-        if member.program == "hub":
-            environment |= azure.environment(self)
-        elif member.program != "api":
-            environment[f"PUSHLINE_WORKERS_{member.program.split('-')[0].upper()}_PORT"] = str(member.port)
         member.point = point
         # Of the process before, whose end nobody may have noted yet.
         member.was_killed = False
         if point is None and self.is_crashing and member.random.random() < self.options.crash_share:
             point = member.random.choice(POINTS[member.program])
             member.point = f"{point}:{member.random.choice([1, 1, 2, 3, 5, 10, 40])}"
+        environment = self._environment(member)
         if member.point:
             environment["PUSHLINE_CRASH_AT"] = member.point
         log = (self.logs / f"{member.name}.log").open("ab")
         with log:
             member.process = subprocess.Popen(
-                [str(self.bin / f"pushline-{member.program}"), "--config", str(self.options.config)],
+                self._command(member),
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
         member.started = time.monotonic()
+
+    def _environment(self, member):
+        environment = {**os.environ, **self.environment, **member.environment}
+        if member.program == "hub":
+            environment |= azure.environment(self)
+        elif member.program != "api":
+            environment[f"PUSHLINE_WORKERS_{member.program.split('-')[0].upper()}_PORT"] = str(member.port)
+        return environment
+
+    def _command(self, member):
+        return [str((member.bin or self.bin) / f"pushline-{member.program}"), "--config", str(self.options.config)]
 
     def _watch(self):
         """Starts again what has died, and notes of what."""
@@ -294,18 +316,19 @@ class Installation:
             # The APIs share a port: who answers there is anybody's guess. The hub speaks TLS.
             is_ready = lambda: self._listens(member)
         else:
-            is_ready = lambda: self._answers(f"http://127.0.0.1:{member.port}/readyz")
+            is_ready = lambda: self._answers(f"http://{member.address}:{member.port}/readyz")
         self._await(is_ready, seconds, f"{member.name} does not become ready; see its log")
 
     def _listens(self, member):
         """Whether the process has a socket that listens at its port."""
         listening = set()
-        for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and int(fields[1].split(":")[1], 16) == member.port:
-                listening.add(f"socket:[{fields[9]}]")
         folder = f"/proc/{member.process.pid}/fd"
         try:
+            # Of the network that it is in.
+            for line in pathlib.Path(f"/proc/{member.process.pid}/net/tcp").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].split(":")[1], 16) == member.port:
+                    listening.add(f"socket:[{fields[9]}]")
             return any(os.readlink(f"{folder}/{file}") in listening for file in os.listdir(folder))
         except OSError:
             return False
@@ -461,7 +484,7 @@ class Installation:
         """What `pushline store check` finds wrong, if anything."""
         result = subprocess.run(
             [self.bin / "pushline", "store", "check", "--config", self.options.config],
-            env={**os.environ, **self.environment},
+            env=self.base_environment(),
             capture_output=True,
             text=True,
             timeout=300,

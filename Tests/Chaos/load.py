@@ -19,23 +19,27 @@ from wards import Wards
 BACKENDS = 3
 
 class Client:
-    """Requests of one thread, over a connection that it makes anew where it breaks."""
+    """Requests of one thread, over a connection that it makes anew where it breaks: to the next of several APIs."""
 
-    def __init__(self, port, authorization):
-        self.port = port
+    def __init__(self, installation, authorization):
+        self.places = installation.places
+        self.patience = installation.patience
         self.authorization = authorization
         self.connection = None
+        self.place = random.randrange(len(self.places))
 
-    def request(self, method, path, body=None, headers=None, timeout=40):
+    def request(self, method, path, body=None, headers=None):
         if self.connection is None:
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+            self.place = (self.place + 1) % len(self.places)
+            self.connection = http.client.HTTPConnection(*self.places[self.place], timeout=self.patience)
             self.connection.connect()
             self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self.connection.request(method, path, body=body, headers={"Authorization": self.authorization, **(headers or {})})
             response = self.connection.getresponse()
             text = response.read()
-            if response.will_close:
+            # One of several that cannot do it now is left for another.
+            if response.will_close or (response.status == 503 and len(self.places) > 1):
                 self.close()
             return response.status, response.headers, text
         except (OSError, http.client.HTTPException):
@@ -65,6 +69,8 @@ class Load:
         self.ids = []
         self.violations = []
         self.counts = collections.Counter()
+        # When a send was taken.
+        self.taken = []
         self.recent = collections.deque(maxlen=50)
         self.number = 0
         self.deadline = None
@@ -117,7 +123,7 @@ class Load:
             self.violations.append(words)
 
     def client(self, key):
-        return Client(self.installation.port, f"Bearer {key}")
+        return Client(self.installation, f"Bearer {key}")
 
     def _next(self):
         with self.lock:
@@ -200,6 +206,7 @@ class Load:
             return
         status, text = answer
         if status in (200, 202):
+            self.taken.append(time.monotonic())
             send["id"] = json.loads(text)["id"]
             if path == "/api/sends":
                 self.recent.append(send["id"])
@@ -381,7 +388,7 @@ class Load:
     def _register(self, name, password):
         chance = random.Random(f"{self.options.seed} {name}")
         login = base64.b64encode(f"{name}:{password}".encode()).decode()
-        client = Client(self.installation.port, f"Basic {login}")
+        client = Client(self.installation, f"Basic {login}")
         handle = apns_token(name)
         generation = 0
         registration = None

@@ -25,6 +25,8 @@ class Witness:
         # (service, handle, marker of the message) -> ids of the copies that came, in their order.
         self.seen = {}
         self.count = 0
+        # When more had come.
+        self.moments = []
         self.is_running = True
         self.error = None
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -40,7 +42,7 @@ class Witness:
             time.sleep(0.5)
 
     def read(self):
-        has_native = False
+        has_native, before = False, self.count
         while True:
             url = f"{self.control}/deliveries?since={self.next}&limit={PAGE}"
             with urllib.request.urlopen(url, timeout=60) as answer:
@@ -56,6 +58,8 @@ class Witness:
                 has_native = has_native or self._form(push["service"], push["marker"]) is not None
             if len(lines) < PAGE:
                 break
+        if self.count > before:
+            self.moments.append(time.monotonic())
         # It keeps whole pushes for a while only.
         if has_native:
             self._read_whole()

@@ -70,7 +70,13 @@ import Testing
         try Migrator(TestServer.addresses(role, schema: self.schema), plan: SchemaPlan(steps: steps))
     }
 
-    @Test func stepsAreSeenByAnybodyAndTakenByTheOwner() throws {
+    /// Does something while a program of version 1 has a connection.
+    private func whileOpen(_ work: () throws -> Void) throws {
+        let program = try Servers(TestServer.addresses(.programs, schema: self.schema), Deadlines()).connect()
+        try withExtendedLifetime(program) { try work() }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func stepsAreSeenByAnybodyAndTakenByTheOwner() throws {
         _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
         _ = try self.run(.owner, "GRANT USAGE ON SCHEMA \(self.schema) TO programs")
         let steps = [
@@ -94,6 +100,16 @@ import Testing
         _ = try self.open()
         #expect(throws: StoreError.self) { try self.migrator(.programs, steps).takeStep(to: 3, programs: "programs") }
         #expect(try self.migrator(.programs, steps).pendingSteps().steps.map(\.summary) == ["it goes"])
+        try self.whileOpen {
+            let refusal = #expect(throws: StoreError.self) { try migrator.migrate(programs: "programs") }
+            #expect(refusal?.code == .conflict)
+            #expect(refusal?.message.contains("one of version 1 has the store open") == true)
+            #expect(throws: StoreError.self) { try self.migrator(.programs, steps).checkOlderPrograms(before: 3) }
+            try self.migrator(.programs, steps).checkOlderPrograms(before: 2)
+        }
+        // The server learns a little later that a connection has ended.
+        var isFree = false
+        while !isFree { isFree = (try? migrator.checkOlderPrograms(before: 3)) != nil }
         #expect(try migrator.migrate(programs: "programs"))
         let error = #expect(throws: StoreError.self) { try self.open() }
         #expect(error?.message.contains("made by a newer Pushline") == true)

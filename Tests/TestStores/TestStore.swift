@@ -11,6 +11,11 @@ package enum TestStore {
     /// Whether it is in a PostgreSQL: then no folder has a file of it, and its steps are taken by the tables' owner.
     package static var isAtServer: Bool { self.server != nil }
 
+    /// What `pushline store migrate` is told beside.
+    package static var ownership: [String] {
+        self.server.map { ["--owner", "owner", "--password-file", $0.passwordFile] } ?? []
+    }
+
     /// Makes a store for programs.
     ///
     /// - Parameter folder: For what it has of this host.

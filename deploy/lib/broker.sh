@@ -22,26 +22,28 @@ broker_say() { printf '%s\n' "$*" >&2; }
 
 broker_is_installed() { [ -x "$BROKER_SERVER" ] && command -v epmd >/dev/null; }
 
-# Installs the package; needs root or sudo. The package starts a service of the system: it is kept from it by a
-# policy-rc.d for as long as the installation lasts, as Debian's policy provides.
 broker_install() {
     broker_is_installed && return 0
-    local sudo=() policy=/usr/sbin/policy-rc.d placed=no status=0
-    if [ "$(id -u)" -ne 0 ]; then
-        if ! command -v sudo >/dev/null; then
-            broker_say "RabbitMQ is missing. As root: apt-get install rabbitmq-server"
-            return 1
-        fi
-        sudo=(sudo)
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        broker_say "RabbitMQ is missing. As root: apt-get install rabbitmq-server"
+        return 1
     fi
+    broker_say "Installing RabbitMQ ..."
+    install_without_services rabbitmq-server
+}
+
+# Installs packages; needs root or sudo. Such packages start services of the system: they are kept from it by a
+# policy-rc.d for as long as the installation lasts, as Debian's policy provides.
+install_without_services() {
+    local sudo=() policy=/usr/sbin/policy-rc.d placed=no status=0
+    if [ "$(id -u)" -ne 0 ]; then sudo=(sudo); fi
     if [ ! -e "$policy" ]; then
         # shellcheck disable=SC2016  # the script is written as it stands
         "${sudo[@]}" sh -c 'printf "#!/bin/sh\nexit 101\n" >"$1" && chmod 755 "$1"' sh "$policy" || return 1
         placed=yes
     fi
-    broker_say "Installing RabbitMQ ..."
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y --no-install-recommends rabbitmq-server >&2 || status=$?
+        apt-get install -y --no-install-recommends "$@" >&2 || status=$?
     if [ "$placed" = yes ]; then "${sudo[@]}" rm -f "$policy"; fi
     return "$status"
 }

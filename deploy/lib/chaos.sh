@@ -10,6 +10,8 @@ CHAOS_BROKER=
 CHAOS_SERVER=
 # Where the store is: file or postgresql.
 CHAOS_STORE=file
+# What is run, but for three hosts.
+CHAOS_SCRIPT="$ROOT/Tests/Chaos"
 
 chaos_packages() { PREPARE_PACKAGES+=(python3 python3-pika util-linux); }
 
@@ -81,7 +83,7 @@ chaos_run() {
     (
         exec {LOCK_FD}>&-
         export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$ROOT/deploy/lib"
-        command=("$python" "$ROOT/Tests/Chaos" --folder "$dir/run" --bin "$bin" --config "$ROOT/Config/pushline.yaml"
+        command=("$python" "$CHAOS_SCRIPT" --folder "$dir/run" --bin "$bin" --config "$ROOT/Config/pushline.yaml"
             --root "$ROOT" --broker "$CHAOS_BROKER" "${disk[@]}" "${server[@]}" "$@")
         if [ "${#disk[@]}" -eq 0 ]; then exec setsid "${command[@]}"; fi
         # shellcheck disable=SC2016

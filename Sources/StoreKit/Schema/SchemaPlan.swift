@@ -1,3 +1,5 @@
+package import Store
+
 /// The versions of a store's tables, and the steps that lead from one to the next.
 ///
 /// Version 1 is the tables that a driver creates; step `n` leads from version `n - 1` to `n`. A new store is created at
@@ -38,6 +40,23 @@ package struct SchemaPlan: Sendable {
     /// The steps that a store still needs; none for one that is newer.
     package func steps(after found: SchemaVersion) -> ArraySlice<SchemaStep> {
         self.steps.dropFirst(max(0, found.number - 1))
+    }
+
+    /// Whether the step to a version takes away what older programs use.
+    package func contracts(_ number: Int) -> Bool { number > 1 && self.steps[number - 2].kind == .contract }
+
+    /// Refuses a step that contracts.
+    ///
+    /// - Parameters:
+    ///   - number: The version to which it leads.
+    ///   - older: That of a program that has the store open.
+    /// - Returns: A conflict, which says what to do.
+    package static func inUse(_ number: Int, by older: Int) -> StoreError {
+        StoreError(
+            .conflict,
+            "the step to version \(number) takes away what older programs use, and one of version \(older) has the store open: "
+                + "stop the programs of the older Pushline, then run this again"
+        )
     }
 
     /// The version of a store that has taken the step to version `number`.

@@ -75,6 +75,16 @@ package struct Migrator {
         }
     }
 
+    /// Refuses a step that contracts while a program that needs what it takes away has the store open.
+    ///
+    /// - Parameter number: The version to which it leads.
+    /// - Throws: ``StoreError``, a conflict where it is so; ``WireFault``.
+    package func checkOlderPrograms(before number: Int) throws {
+        guard self.plan.contracts(number) else { return }
+        guard let row = try self.send([OpenVersions.exclude(before: number)])[0].rows.first else { return }
+        throw SchemaPlan.inUse(number, by: Int(try row["version"] as Int64))
+    }
+
     /// One at a time; all of it or nothing.
     private func attempt(_ number: Int, _ role: String) throws -> Bool {
         do {
@@ -84,6 +94,7 @@ package struct Migrator {
                 _ = try self.send([PostgreSQLStatement("ROLLBACK")])
                 return false
             }
+            try self.checkOlderPrograms(before: number)
             if number == 1 {
                 try self.makeTables(schema: schema, programs: programs)
             } else {

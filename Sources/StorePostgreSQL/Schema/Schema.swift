@@ -1,3 +1,4 @@
+import FaultInjection
 import Store
 import StoreKit
 import StoreSQL
@@ -8,7 +9,7 @@ import StoreSQL
 /// change is written in place.
 enum Schema {
     /// What has changed since version 1, which itself changes without steps while the driver is not finished.
-    static let plan = SchemaPlan()
+    static let plan = SchemaPlan(steps: TrialStep.asked.map { SchemaStep(trial: $0) })
 
     /// What leads to version 1; its statements are ``tables``.
     static let creation = SchemaStep(.expand, "makes the tables", sql: "")

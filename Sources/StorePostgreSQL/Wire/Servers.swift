@@ -227,9 +227,11 @@ final class Servers: Sendable {
         _ timeline: String,
         _ deadline: ContinuousClock.Instant
     ) throws(WireFault) -> Candidate? {
+        let version = self.purpose == .work ? OpenVersions.own : "true"
         let question = """
             SELECT CASE WHEN pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' THEN NULL
-                ELSE \(timeline) END AS timeline, current_setting('synchronous_commit') AS durability
+                ELSE \(timeline) END AS timeline, current_setting('synchronous_commit') AS durability,
+                \(version) AS is_known
             """
         let answer = try wire.exchange([PostgreSQLStatement(question)], until: deadline)
         guard let row = answer[0].rows.first else { return nil }

@@ -53,15 +53,11 @@ extension SQLiteStore {
 
     /// Refuses a step that contracts while a program that needs what it takes away has the store open.
     package static func checkOlderPrograms(before number: Int, _ configuration: Configuration) throws {
-        guard configuration.schema.steps[number - 2].kind == .contract else { return }
+        guard configuration.schema.contracts(number) else { return }
         for older in 1..<number {
             let lock = Self.versionLock(older, of: configuration.path)
             guard try !FileManager.default.fileExists(atPath: lock) || FileLock(path: lock).isFree else {
-                throw StoreError(
-                    .conflict,
-                    "the step to version \(number) takes away what older programs use, and one of version \(older) has the store open: "
-                        + "stop the programs of the older Pushline, then run this again"
-                )
+                throw SchemaPlan.inUse(number, by: older)
             }
         }
     }

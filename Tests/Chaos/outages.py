@@ -1,0 +1,228 @@
+"""What goes wrong with three hosts, one thing at a time: each ends when the cluster is whole again."""
+
+import collections
+import datetime
+import signal
+import subprocess
+import threading
+import time
+
+from installation import boot_time
+
+# Seconds that a host may be away: longer than Patroni's ttl, so that another takes over.
+AWAY = 32
+# Until the cluster must be whole again, on a busy machine too.
+WHOLE = 180
+
+
+class Outages:
+    def __init__(self, installation, load, witness, say):
+        self.installation = installation
+        self.hosts = installation.hosts
+        self.load = load
+        self.witness = witness
+        self.say = say
+        # (name, when it began, when all was whole again).
+        self.made = []
+        self.troubles = []
+        # What may cost each delivery worker the outcomes of what it had under way.
+        self.losses = 0
+        # Of a primary beside its successor: seconds that both took writes, and jobs that came to it meanwhile.
+        self.beside = collections.Counter()
+        self.all = {
+            "program": self._program,
+            "server": self._server,
+            "node": self._node,
+            "host": self._host,
+            "cut": self._cut,
+            "hung-patroni": self._hung_patroni,
+            "hung-server": self._hung_server,
+            "hung-node": self._hung_node,
+            "standby": self._standby,
+            "standby-cut": self._standby_cut,
+            "lost-answers": self._lost_answers,
+            "snapshot": self._snapshot,
+            "midnight": self._midnight,
+            "rolling": self._rolling,
+        }
+
+    def make(self, name, chance):
+        begin, moment = time.monotonic(), boot_time()
+        self.losses += len(self.hosts.all)
+        try:
+            with self.installation.without_store():
+                self.all[name](chance)
+                self.hosts.await_whole(WHOLE)
+                for member in self.installation.members:
+                    self.installation.wait_until_ready(member, WHOLE)
+        except Exception as error:
+            self.troubles.append(f"{name}: {error!r}")
+        for program in ("delivery-worker", "hub", "store"):
+            self.installation.breaks.append((program, moment, boot_time()))
+        self.made.append((name, begin, time.monotonic()))
+        self.say(f"  {name}: whole again after {time.monotonic() - begin:.0f} s; {len(self.load.sends)} sends, {self.witness.count} pushes so far")
+
+    # ---- Of the programs ----
+
+    def _program(self, chance):
+        for _ in range(10):
+            self.installation.kill(chance.choice(self.installation.members))
+            time.sleep(chance.uniform(0.5, 3))
+
+    def _rolling(self, chance):
+        for host in self.hosts.all:
+            for member in self.installation.members_of(host):
+                self.installation.restart(member, 40)
+                self.installation.wait_until_ready(member, 120)
+
+    # ---- Of the hosts ----
+
+    def _host(self, chance):
+        host = self.hosts.of_role("leader")
+        self.installation.lose(host)
+        time.sleep(AWAY)
+        self.installation.revive(host)
+
+    def _cut(self, chance):
+        host = self.hosts.of_role("leader")
+        host.plug(False)
+        try:
+            self._beside(host, AWAY)
+        finally:
+            host.plug(True)
+
+    # ---- Of the servers ----
+
+    def _server(self, chance):
+        host = self.hosts.of_role("leader")
+        host.signal_all(host.pids("postgres"), signal.SIGKILL)
+        time.sleep(5)
+
+    def _hung_patroni(self, chance):
+        host = self.hosts.of_role("leader")
+        patroni = host.processes["patroni"]
+        patroni.send_signal(signal.SIGSTOP)
+        try:
+            self._beside(host, AWAY + 8)
+        finally:
+            patroni.send_signal(signal.SIGCONT)
+
+    def _hung_server(self, chance):
+        host = self.hosts.of_role("leader")
+        stopped = host.pids("postgres")
+        host.signal_all(stopped, signal.SIGSTOP)
+        try:
+            time.sleep(AWAY + 8)
+        finally:
+            host.signal_all(stopped, signal.SIGCONT)
+
+    def _standby(self, chance):
+        host = self.hosts.of_role("sync_standby")
+        host.end("patroni")
+        host.signal_all(host.pids("postgres"), signal.SIGKILL)
+        time.sleep(20)
+        host.launch("patroni")
+
+    def _standby_cut(self, chance):
+        host = self.hosts.of_role("sync_standby")
+        host.plug(False)
+        try:
+            time.sleep(AWAY)
+        finally:
+            host.plug(True)
+
+    def _lost_answers(self, chance):
+        """Commits that wait for their standby, whose connections are ended meanwhile: made, and nobody is told."""
+        for _ in range(8):
+            standby = self.hosts.of_role("sync_standby")
+            stopped = standby.pids("postgres")
+            standby.signal_all(stopped, signal.SIGSTOP)
+            try:
+                time.sleep(chance.uniform(0.3, 1.5))
+                words = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pushline' AND wait_event = 'SyncRep'"
+                self.beside["commits whose answer was lost"] += len(self._ask(self.hosts.of_role("leader"), words))
+            finally:
+                standby.signal_all(stopped, signal.SIGCONT)
+            time.sleep(chance.uniform(0.5, 2))
+
+    def _snapshot(self, chance):
+        text = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM job; SELECT pg_sleep(60); ROLLBACK"
+        self._ask(self.hosts.of_role("leader"), text, seconds=90)
+
+    # ---- Of the broker ----
+
+    def _node(self, chance):
+        chance.choice(self.hosts.all).processes["rabbitmq"].kill()
+        time.sleep(5)
+
+    def _hung_node(self, chance):
+        node = chance.choice(self.hosts.all).processes["rabbitmq"]
+        node.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(AWAY)
+        finally:
+            node.send_signal(signal.SIGCONT)
+
+    # ---- The time ----
+
+    def _midnight(self, chance):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        midnight = (now + datetime.timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        self.installation.jump(int((midnight - now).total_seconds() * 1000) - 8000)
+        try:
+            time.sleep(24)
+        finally:
+            self.installation.jump(0)
+
+    # ---- An old primary ----
+
+    def _ask(self, host, text, seconds=20):
+        """What the server of one host answers, asked on the host itself: a line a row."""
+        words = ["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "/run/postgresql", "-d", "pushline"]
+        done = subprocess.run(
+            [*host.inside("postgres"), *words], input=f"{text};\n", capture_output=True, text=True, timeout=seconds, cwd="/"
+        )
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.strip()[-200:])
+        return done.stdout.splitlines()
+
+    def _beside(self, host, seconds):
+        """Looks at a primary while another takes its place: what it still takes counts nowhere, so it must take nothing."""
+        end = time.monotonic() + seconds
+        first = None
+        while time.monotonic() < end:
+            time.sleep(1)
+            leaders = [name for name, member in self.hosts.patroni(but=host).items() if member["role"] == "leader"]
+            if leaders in ([], [host.name]):
+                continue
+            try:
+                standby, jobs = self._ask(host, "SELECT pg_is_in_recovery(), count(*) FROM job", seconds=5)[0].split("|")
+            except (RuntimeError, subprocess.TimeoutExpired, IndexError):
+                continue
+            if standby != "f":
+                continue
+            if first is None:
+                first = time.monotonic(), int(jobs)
+            self.beside["seconds that both took writes"] = max(
+                self.beside["seconds that both took writes"], round(time.monotonic() - first[0])
+            )
+            if int(jobs) > first[1]:
+                self.beside["jobs at an old primary"] += int(jobs) - first[1]
+                self.troubles.append(f"the old primary of {host.name} has taken {int(jobs) - first[1]} jobs beside the new one")
+                first = first[0], int(jobs)
+
+    # ---- What it cost ----
+
+    def table(self):
+        """Of each that was made: how long nobody's send was taken, and nothing came to the push services."""
+        return [(name, longest(self.load.taken, begin, end), longest(self.witness.moments, begin, end)) for name, begin, end in self.made]
+
+
+def longest(moments, begin, end):
+    """The longest time between two of them that reaches into an outage; they rise."""
+    found, last = 0.0, None
+    for moment in sorted(moments):
+        if last is not None and moment >= begin and last <= end:
+            found = max(found, moment - last)
+        last = moment
+    return found
