@@ -83,13 +83,13 @@ package final class RecordedSpan: Tracing.Span {
         if let span = link.context.span { self.link(to: CollectionOfOne(span)) }
     }
 
-    /// Says what other spans it belongs to, each once.
+    /// Says what other spans it belongs to, each once: by their ids alone, for 128 may be a lot of text else.
     package func link(to spans: some Sequence<SpanContext>) {
         self.state.withLockedValue { state in
             var known = Set(state.links.map(\.span))
             for span in spans where known.insert(span.span).inserted {
                 guard state.links.count < Self.maximumLinks else { return }
-                state.links.append(span)
+                state.links.append(SpanContext(trace: span.trace, span: span.span, isSampled: span.isSampled))
             }
         }
     }

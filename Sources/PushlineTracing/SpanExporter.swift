@@ -21,7 +21,7 @@ package struct SpanExporter: Service {
         /// The pause after the first failure, doubled up to the longest.
         package var pause = Duration.seconds(1)
         package var longestPause = Duration.seconds(30)
-        /// How long a collector may take when the process ends.
+        /// How long collectors may take for all that is left when the process ends.
         package var farewell = Duration.seconds(2)
 
         package init() {}
@@ -34,6 +34,14 @@ package struct SpanExporter: Service {
         case failed(String)
         /// It never will be.
         case refused(String)
+
+        /// Why it was not taken; nil = it was.
+        var reason: String? {
+            switch self {
+            case .taken: nil
+            case .failed(let reason), .refused(let reason): reason
+            }
+        }
     }
 
     /// Statuses that OTLP says to try again.
@@ -85,7 +93,8 @@ package struct SpanExporter: Service {
             }
         }
         // What ended last, as far as the collector takes it at once.
-        while case .taken? = await self.exportBatch(within: self.timing.farewell) {}
+        let deadline = ContinuousClock.now + self.timing.farewell
+        while case .taken? = await self.exportBatch(by: deadline) {}
         await self.client.close()
     }
 
@@ -99,16 +108,18 @@ package struct SpanExporter: Service {
 
     private func exportUntilCancelled() async {
         var pause = Duration.zero
+        // A failure that lasts is said once.
+        var said: String?
         for await _ in self.queue.wake {
-            let end = await self.exportWaiting()
-            guard case .failed(let reason)? = end else {
-                if case .taken? = end, pause > .zero { self.logger.notice("The collector takes spans again") }
-                if case .refused(let reason)? = end { self.report(reason) }
+            guard let end = await self.exportWaiting() else { continue }
+            if end.reason != said, !Task.isCancelled {
+                self.report(end.reason)
+                said = end.reason
+            }
+            guard case .failed = end else {
                 pause = .zero
                 continue
             }
-            // Said once for a failure that lasts.
-            if pause == .zero, !Task.isCancelled { self.report(reason) }
             pause = min(max(self.timing.pause, pause * 2), self.timing.longestPause)
             // Cancelled = shutdown: the loop ends.
             try? await Task.sleep(for: pause)
@@ -116,7 +127,8 @@ package struct SpanExporter: Service {
         }
     }
 
-    private func report(_ reason: String) {
+    private func report(_ reason: String?) {
+        guard let reason else { return self.logger.notice("The collector takes spans again") }
         self.logger.warning(
             "The collector does not take spans; the oldest are dropped",
             metadata: ["error": "\(reason)"]
@@ -129,17 +141,17 @@ package struct SpanExporter: Service {
     private func exportWaiting() async -> End? {
         var last: End?
         repeat {
-            guard let end = await self.exportBatch(within: self.timing.answer) else { return last }
+            guard let end = await self.exportBatch(by: .now + self.timing.answer) else { return last }
             last = end
             if case .failed = end { return end }
         } while self.queue.count >= SpanQueue.batch
         return last
     }
 
-    private func exportBatch(within time: Duration) async -> End? {
+    private func exportBatch(by deadline: ContinuousClock.Instant) async -> End? {
         let spans = self.queue.take()
         guard !spans.isEmpty else { return nil }
-        let end = await self.post(self.text.body(of: spans), within: time)
+        let end = await self.post(self.text.body(of: spans), by: deadline)
         switch end {
         case .taken: self.exported.increment(by: spans.count)
         case .refused: self.refused.increment(by: spans.count)
@@ -148,7 +160,7 @@ package struct SpanExporter: Service {
         return end
     }
 
-    private func post(_ body: [UInt8], within time: Duration) async -> End {
+    private func post(_ body: [UInt8], by deadline: ContinuousClock.Instant) async -> End {
         let request = OutgoingRequest(
             .POST,
             self.url,
@@ -157,7 +169,7 @@ package struct SpanExporter: Service {
             longestAnswer: Self.longestAnswer
         )
         do throws(NoAnswer) {
-            let answer = try await self.client.exchange(request, by: .now + time, with: self.peer)
+            let answer = try await self.client.exchange(request, by: deadline, with: self.peer)
             if (200..<300).contains(answer.status) { return .taken }
             let reason = "it answers \(answer.status)"
             return Self.passing.contains(answer.status) ? .failed(reason) : .refused(reason)

@@ -55,7 +55,7 @@ struct SpanText: Sendable {
     private static func link(to span: SpanContext) -> JSONValue {
         .members([
             "traceId": .string("\(span.trace)"), "spanId": .string("\(span.span)"),
-            "traceState": span.state.map { .string($0) }, "flags": .integer(span.isSampled ? 1 : 0),
+            "flags": .integer(span.isSampled ? 1 : 0),
         ])
     }
 

@@ -2,6 +2,7 @@ import Broker
 import PushModel
 import PushlineSimulator
 import Settings
+import Store
 import Testing
 import Tracing
 
@@ -22,16 +23,14 @@ import Tracing
         return try #require(RequestID(name, span: span))
     }
 
-    /// All spans, once a span of that name has ended so often.
-    private func spans(until name: String, times: Int = 1) async throws -> [FinishedSpan] {
+    /// All that have ended, once those have, each so often.
+    private func spans(_ expected: [String: Int]) async throws -> [FinishedSpan] {
         var all: [FinishedSpan] = []
-        while all.count(where: { $0.name == name }) < times {
-            all += self.queue.take()
+        while expected.contains(where: { name, times in all.count(where: { $0.name == name }) < times }) {
             try await Task.sleep(for: .milliseconds(5))
+            all += self.queue.take()
         }
-        // Of the work beside it.
-        try await Task.sleep(for: .milliseconds(50))
-        return all + self.queue.take()
+        return all
     }
 
     private static func one(_ name: String, of spans: [FinishedSpan]) throws -> FinishedSpan {
@@ -45,7 +44,9 @@ import Tracing
         try await PipelineHarness.with(traces: self.traces) { harness async throws in
             try await harness.register("ann", devices: 1...30)
             try await harness.wait(for: try await harness.send(to: "username:ann", request: request))
-            let spans = try await self.spans(until: "process \(Self.deliverQueue)")
+            let spans = try await self.spans([
+                "process \(Self.sendQueue)": 1, "fan out": 1, "process \(Self.deliverQueue)": 1,
+            ])
             let root = try #require(request.span)
             #expect(spans.count == 5 && spans.allSatisfy { $0.place.trace == root.trace && $0.place.state == "a=1" })
             let fanOut = try Self.one("process \(Self.sendQueue)", of: spans)
@@ -61,6 +62,8 @@ import Tracing
             #expect(spans.allSatisfy { $0.links.isEmpty && $0.status == nil })
             #expect([fanOut, message, delivery].map(\.kind) == [.consumer, .producer, .consumer])
         }
+        // Nothing came behind them.
+        #expect(self.queue.count == 0)
     }
 
     /// Whoever reads one trace finds its own batch, and from there the work on the message.
@@ -75,13 +78,15 @@ import Tracing
             let jobs = requests.map { NewJob(app: .default, work: .send(send), lifetime: .seconds(3600), request: $0) }
             try await harness.publish(try await harness.accept(jobs).messages)
             for job in jobs { try await harness.wait(for: job.id) }
-            let spans = try await self.spans(until: "push apns", times: 149)
+            let spans = try await self.spans([
+                "push apns": 149, "process \(Self.sendQueue)": 1, "process \(Self.deliverQueue)": 1,
+            ])
             let pushes = spans.filter { $0.name == "push apns" }
             let roots = requests.compactMap(\.span)
             #expect(roots.count == 149 && Set(pushes.map(\.place.trace)) == Set(roots.map(\.trace)))
             let fanOut = try Self.one("process \(Self.sendQueue)", of: spans)
             #expect(fanOut.place.trace == roots[0].trace)
-            #expect(fanOut.links == Array(roots.dropFirst().prefix(RecordedSpan.maximumLinks)))
+            #expect(fanOut.links.map(\.span) == roots.dropFirst().prefix(RecordedSpan.maximumLinks).map(\.span))
             let deliveries = spans.filter { $0.name == "process \(Self.deliverQueue)" }
             #expect(deliveries.allSatisfy { $0.place.trace == roots[0].trace })
             for (root, push) in zip(roots, roots.compactMap({ root in pushes.first { $0.place.trace == root.trace } }))
@@ -99,7 +104,7 @@ import Tracing
             try await harness.register("ann", devices: 1...1)
             harness.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns, token: token(1), count: 1))
             try await harness.wait(for: try await harness.send(to: "username:ann", request: request))
-            let spans = try await self.spans(until: "push apns", times: 2)
+            let spans = try await self.spans(["push apns": 2])
             let attempts = spans.filter { $0.name == "push apns" }.compactMap { $0.attributes.get("pushline.attempt") }
             #expect(attempts == [.int64(0), .int64(1)])
             #expect(spans.allSatisfy { $0.place.trace == request.span?.trace })
@@ -116,7 +121,7 @@ import Tracing
             let job = try await harness.accept(.register(change), user: user, request: request)
             try await harness.publish(job)
             try await harness.wait(for: job.id)
-            let spans = try await self.spans(until: "process \(QueueName.work(.register, .normal))")
+            let spans = try await self.spans(["process \(QueueName.work(.register, .normal))": 1])
             #expect(spans.map(\.parent) == [request.span?.span])
         }
     }
@@ -130,7 +135,7 @@ import Tracing
             // The work of another, which is behind it.
             let other = try Self.request("other")
             try await harness.wait(for: try await harness.send(to: "username:ann", request: other))
-            let spans = try await self.spans(until: "process \(Self.deliverQueue)")
+            let spans = try await self.spans(["process \(Self.deliverQueue)": 1])
             #expect(spans.allSatisfy { $0.place.trace == other.span?.trace })
         }
     }
