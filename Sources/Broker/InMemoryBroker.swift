@@ -116,7 +116,7 @@ extension InMemoryBroker {
         self.change { $0.confirmsToLose = count }
     }
 
-    /// How many messages are waiting in a queue, without those handed out; 0 where there is no such queue.
+    /// How many messages are waiting in a queue, without those handed out; 0 if there is no such queue.
     package func ready(in queue: String) -> Int {
         self.state.withLockedValue { $0.queues[queue]?.ready.count ?? 0 }
     }

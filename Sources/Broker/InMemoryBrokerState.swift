@@ -78,7 +78,7 @@ struct InMemoryBrokerState {
 
 extension InMemoryBrokerState {
     mutating func declare(_ topology: Topology) throws {
-        guard !self.isUnavailable else { throw Self.unreachable }
+        guard !self.isUnavailable else { throw BrokerError.noConnection }
         for exchange in topology.exchanges { self.exchanges.insert(exchange.name) }
         for queue in topology.queues {
             if let present = self.queues[queue.name], present.declaration.kind != queue.kind {
@@ -95,7 +95,7 @@ extension InMemoryBrokerState {
     }
 
     mutating func publish(_ message: OutgoingMessage) -> PublishResult {
-        guard !self.isUnavailable else { return .failed(Self.unreachable) }
+        guard !self.isUnavailable else { return .failed(.noConnection) }
         if let blocked { return .failed(BrokerError(.blocked, "The broker accepts no messages: \(blocked).")) }
         guard message.exchange.isEmpty || self.exchanges.contains(message.exchange) else {
             return .failed(BrokerError(.protocolFault, "The exchange \(message.exchange) does not exist."))
@@ -108,7 +108,7 @@ extension InMemoryBrokerState {
             }
         if let pause = self.refusing[message.routingKey] {
             self.refused += 1
-            return .failed(BrokerError(.refused, "The broker did not take the message.", retryAfter: pause))
+            return .failed(.notTaken(retryAfter: pause))
         }
         guard isRouted else {
             // A hint may be lost, so it needs no queue.
@@ -119,7 +119,7 @@ extension InMemoryBrokerState {
         self.dispatch(message.routingKey)
         if self.confirmsToLose > 0 {
             self.confirmsToLose -= 1
-            return .failed(BrokerError(.timeout, "The broker did not confirm in time."))
+            return .failed(.notConfirmed)
         }
         return .published
     }
@@ -139,8 +139,6 @@ extension InMemoryBrokerState {
         )
         self.queues[queue]?.ready.append(message)
     }
-
-    private static let unreachable = BrokerError(.unreachable, "There is no connection to the broker.")
 }
 
 // MARK: - Consuming

@@ -165,7 +165,7 @@ package enum PublishResult: Sendable, Equatable {
 
     package var isPublished: Bool { self == .published }
 
-    /// Why the broker has certainly not taken the message; nil where it may have.
+    /// Why the broker has certainly not taken the message; nil if it may have.
     package var refusal: BrokerError? {
         guard case .failed(let error) = self else { return nil }
         return error.code == .returned || error.code == .refused ? error : nil
@@ -235,4 +235,14 @@ package struct BrokerError: Error, Sendable, Equatable, CustomStringConvertible 
     }
 
     package var description: String { "\(self.message) (\(self.code))" }
+
+    /// There is no connection to it now.
+    package static let noConnection = BrokerError(.unreachable, "There is no connection to the broker.")
+    /// A message was not confirmed before its deadline.
+    package static let notConfirmed = BrokerError(.timeout, "The broker did not confirm in time.")
+
+    /// It did not take a message.
+    package static func notTaken(retryAfter: Duration? = nil) -> BrokerError {
+        BrokerError(.refused, "The broker did not take the message.", retryAfter: retryAfter)
+    }
 }

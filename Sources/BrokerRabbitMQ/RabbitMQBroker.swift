@@ -5,7 +5,7 @@ import ServiceLifecycle
 /// RabbitMQ behind the contract of ``MessageBroker``, over librabbitmq.
 ///
 /// Two connections, each on a thread of its own: an alarm of the broker's stops the one that publishes, and consuming goes
-/// on. A third one for exclusive queues, where there are some: while a node of a cluster is cut off, the broker may take a
+/// on. A third one for exclusive queues, if there are some: while a node of a cluster is cut off, the broker may take a
 /// minute to declare one, and nothing else is to wait for that. All come back by themselves, each at the node that it finds
 /// first, and declare and subscribe again.
 package final class RabbitMQBroker: MessageBroker, Service {

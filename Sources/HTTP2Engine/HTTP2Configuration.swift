@@ -85,7 +85,7 @@ package struct HTTP2Configuration: Sendable {
         "ALERT_ACCESS_DENIED",
     ]
 
-    /// The alert by which the peer refused ``identity``, or nil where the connection ended for another reason.
+    /// The alert by which the peer refused ``identity``, or nil if the connection ended for another reason.
     ///
     /// NIOSSL gives BoringSSL's errors in words only.
     ///
@@ -95,7 +95,7 @@ package struct HTTP2Configuration: Sendable {
         self.identity == nil ? nil : Self.refusals.first { fault.contains($0) }
     }
 
-    /// The name for SNI, or nil where the host is an address.
+    /// The name for SNI, or nil if the host is an address.
     var sniName: String? {
         (try? SocketAddress(ipAddress: self.host, port: 0)) == nil ? self.host : nil
     }

@@ -155,7 +155,7 @@ final class HTTP2Connection: @unchecked Sendable {
     /// Why it closes when it was drained.
     var drained: String { self.hasStopped ? "it stopped answering" : "it was drained" }
 
-    /// The answer of a stream, where it is known: of a 2xx by its head, of others when they are whole.
+    /// The answer of a stream, if it is known: of a 2xx by its head, of others when they are whole.
     private func answer(_ slot: Int) -> HTTP2Response? {
         let isAccepted = self.slots[slot].hasHead && (200..<300).contains(self.slots[slot].status)
         guard isAccepted || self.slots[slot].isComplete && self.slots[slot].status >= 200 else { return nil }

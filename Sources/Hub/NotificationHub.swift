@@ -116,7 +116,7 @@ package struct HubReport: Sendable, Equatable {
     package var ended: Timestamp?
     /// The notification as its sender wrote it; empty = the hub does not say.
     package var body = ""
-    /// The wire's name of the platform that it was sent to, where that is not the one of its service.
+    /// The wire's name of the platform that it was sent to, if that is not the one of its service.
     package var platform: String?
     /// The tag expression that the send is for; nil = it is for all, or for a list.
     package var tags: String?

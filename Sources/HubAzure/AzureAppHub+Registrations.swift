@@ -11,7 +11,7 @@ extension AzureAppHub {
             case .upsert(let id, let upsert): return try await self.upsert(id, upsert, by: job, spec: spec)
             case .create(_, let upsert): return try await self.create(upsert, by: job)
             // What has no route has no job either.
-            case .patch, .install: return .refused("a registration at an Azure hub is put as a whole, each by itself")
+            case .patch, .install: return .refused("an Azure hub takes whole registrations one by one; use PUT")
             case .channel: return .refused("an Azure hub has no broadcast channels")
             case .delete(let id): return try await self.delete(id, by: job)
             case .removeUser(let user?, _): return try await self.remove(user)
@@ -183,7 +183,7 @@ extension AzureAppHub {
     }
 
     private static let noSuchTag =
-        "an Azure hub takes tags of letters, digits and _ @ # . : - alone, and no user whose name has others; register the device for another name"
+        "an Azure hub takes only tags of letters, digits and _ @ # . : -, also for a user's name; register the device for another name"
     private static let noCredentials = "an app with an Azure hub has no credentials of its own; leave the name out"
 
     private static func unreadable(_ count: Int) -> AzureHubError {

@@ -65,12 +65,15 @@ extension AzureSend.Target {
     fileprivate init(_ audience: HubSend.Audience) throws(HubError) {
         switch audience {
         case .everyone: self = .all
+        // With each parenthesis, because Azure documents no precedence.
         case .expression(let expression): self = .expression(expression.parenthesizedText)
         case .list(let list):
             guard case .handles(let devices) = list.devices else {
-                throw HubError(.refused, "an Azure hub is not sent to by ids of registrations")
+                throw HubError(.refused, "an Azure hub cannot send to registration ids")
             }
-            let handles = devices.compactMap { $0.handle?.text }
+            let handles = devices.compactMap { device in
+                if case .device(let handle)? = device.target { handle.text } else { nil }
+            }
             self = handles.count == 1 ? .handle(handles[0]) : .handles(handles)
         }
     }

@@ -31,11 +31,11 @@ package enum AzureExpression {
     /// notification twice.
     ///
     /// - Parameter expression: The expression.
-    /// - Returns: Their texts, with each parenthesis, because Azure documents no precedence.
+    /// - Returns: The parts.
     /// - Throws: `InvalidValue` with the limit that it exceeds.
-    package static func parts(of expression: TagExpression) throws(InvalidValue) -> [String] {
+    package static func parts(of expression: TagExpression) throws(InvalidValue) -> [TagExpression] {
         let count = expression.steps.count { if case .tag = $0 { true } else { false } }
-        guard count > 0 else { throw InvalidValue("everybody has no expression; send to all") }
+        guard count > 0 else { throw InvalidValue("the expression is empty; use to.all") }
         // Users share a call: one such name would fail all the others.
         if let tag = expression.tags.first(where: { !Self.allows($0) }) {
             guard tag.owned != .user else { throw Self.refusal(of: tag) }
@@ -47,16 +47,16 @@ package enum AzureExpression {
                     "an Azure hub takes at most \(Self.mostTags) tags in an expression with && or !, not \(count)"
                 )
             }
-            return [expression.parenthesizedText]
+            return [expression]
         }
-        guard count > Self.mostAlternatives else { return [expression.parenthesizedText] }
+        guard count > Self.mostAlternatives else { return [expression] }
         guard alternatives.allSatisfy({ $0.owned == .user }) else {
             throw InvalidValue(
                 "an Azure hub takes at most \(Self.mostAlternatives) tags, not \(count), and only tags of users can be divided into several sends: a device with two of the others would get the notification twice"
             )
         }
         return stride(from: 0, to: alternatives.count, by: Self.mostAlternatives).map { start in
-            TagExpression.any(Array(alternatives[start...].prefix(Self.mostAlternatives))).parenthesizedText
+            .any(Array(alternatives[start...].prefix(Self.mostAlternatives)))
         }
     }
 }

@@ -17,7 +17,7 @@ extension AzureHub {
 
     /// Reads an installation; Azure throttles this more than anything else.
     ///
-    /// - Returns: nil where there is none, or not yet.
+    /// - Returns: nil if there is none, or not yet.
     /// - Throws: ``AzureHubError``.
     package func installation(_ id: String) async throws(AzureHubError) -> WireInstallation? {
         let request = AzureRequest(.GET, "installations", PercentCoding.encode(id))

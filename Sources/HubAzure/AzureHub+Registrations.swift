@@ -54,7 +54,7 @@ extension AzureHub {
 
     /// Reads a registration.
     ///
-    /// - Returns: nil where there is none.
+    /// - Returns: nil if there is none.
     /// - Throws: ``AzureHubError``.
     package func registration(_ id: String) async throws(AzureHubError) -> WireRegistration? {
         let request = AzureRequest(.GET, "registrations", PercentCoding.encode(id))
@@ -93,7 +93,7 @@ extension AzureHub {
         guard next == nil || next != continuation else {
             throw AzureHubError(
                 .refused,
-                "the hub names the same page as the next one",
+                "the hub names the page that it gave as the next one",
                 status: answer.status,
                 trackingID: answer.trackingID
             )

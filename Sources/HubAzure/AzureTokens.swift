@@ -52,7 +52,7 @@ final class AzureTokens: Sendable {
     /// - Parameters:
     ///   - used: The refused one.
     ///   - date: The hub's time, as its answer has it.
-    /// - Returns: nil where another would be refused as well.
+    /// - Returns: nil if another would be refused as well.
     func token(replacing used: String, date: Timestamp?) -> String? {
         self.state.withLockedValue { state in
             guard state.text == used else { return state.text }

@@ -30,7 +30,7 @@ package enum WirePlatform: String, CaseIterable, Sendable {
         self = found
     }
 
-    /// The platform under which a registration is shown: that of its client, where it is one of the service.
+    /// The platform under which a registration is shown: that of its client, if it is one of the service.
     package init?(_ service: PushService, written name: String?) {
         if let own = name.flatMap(WirePlatform.init(installationName:)), own.service == service {
             self = own

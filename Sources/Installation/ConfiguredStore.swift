@@ -61,7 +61,7 @@ package protocol ConfiguredStore: Sendable {
     /// - Throws: `StoreError`; a conflict where an older program uses what the step takes away; ``ConfigurationError``.
     func takeStep(to number: Int, as owner: TableOwner?) throws
 
-    /// Checks the store's own files completely, where they are this host's.
+    /// Checks the store's own files completely, if they are this host's.
     ///
     /// - Parameter logger: The store's logger.
     /// - Returns: A line for each fault; empty = none.

@@ -27,7 +27,7 @@ package enum CrashReports {
     /// The settings to start with.
     ///
     /// - Parameter present: Those there are.
-    /// - Returns: nil where they need no change: they speak of registers, or turn reports off.
+    /// - Returns: nil if they need no change: they speak of registers, or turn reports off.
     static func settings(from present: String?) -> String? {
         let pairs = (present ?? "").split(separator: ",")
         guard !pairs.contains(where: { $0.hasPrefix("registers=") || $0 == "enable=no" }) else { return nil }

@@ -20,7 +20,7 @@ package struct DescriptorLimit: Sendable, Equatable {
         return DescriptorLimit(soft: Int(clamping: limit.rlim_cur), hard: Int(clamping: limit.rlim_max))
     }
 
-    /// Raises the soft limit of this process to the hard one, where that is possible: the soft one is small for the sake of programs
+    /// Raises the soft limit of this process to the hard one, if that is possible: the soft one is small for the sake of programs
     /// that use `select`.
     package static func raise() {
         guard var limit = Self.read(), limit.rlim_cur < limit.rlim_max else { return }

@@ -26,7 +26,7 @@ struct FileStore: ConfiguredStore {
         StoreAdvice(
             setting: "store.path or PUSHLINE_STORE_PATH",
             whenUnavailable: "is the disk full, or does the file belong to another user?",
-            whenCorrupt: "pushline store check tells more, and pushline store restore puts a backup back",
+            whenCorrupt: "pushline store check says more, and pushline store restore restores a backup",
             backup: nil,
             files: nil
         )
@@ -65,7 +65,7 @@ struct FileStore: ConfiguredStore {
     func examine(logger: Logger) -> [StoreObservation] { [] }
 
     private func refuse(_ owner: TableOwner?) throws(StoreError) {
-        guard owner == nil else { throw StoreError(.conflict, "a file has no roles: --owner goes with store.url") }
+        guard owner == nil else { throw StoreError(.conflict, "a file has no roles: use --owner only with store.url") }
     }
 
     private func openFile(logger: Logger) async throws -> SQLiteStore {

@@ -27,8 +27,8 @@ struct ServerStore: ConfiguredStore {
     var advice: StoreAdvice {
         StoreAdvice(
             setting: "store.url or PUSHLINE_STORE_URL",
-            whenUnavailable: "do its servers run, and do they let this host and role in (pg_hba.conf)?",
-            whenCorrupt: "its log and pg_amcheck tell more, and a backup of PostgreSQL's own puts it back",
+            whenUnavailable: "check that its servers run and let this host and role in (pg_hba.conf)",
+            whenCorrupt: "its log and pg_amcheck say more; restore it from a backup of PostgreSQL's own",
             backup:
                 "PostgreSQL makes its own backups (pg_basebackup with an archive of the log, or pg_dump): docs/operations.md",
             files: "PostgreSQL checks its own files (pg_amcheck, data checksums)"

@@ -147,7 +147,7 @@ actor KeyCache {
         guard self.fault != nil, let current, self.has(passed: self.timing.stale, since: current.read) else { return }
         self.current = nil
         self.logger.warning(
-            "The keys of the app's tokens could not be read for too long; its tokens are answered 503",
+            "The keys of the app's tokens could not be read for a day; requests with its tokens get 503",
             metadata: ["error": "\(self.fault?.reason ?? "")"]
         )
     }
@@ -157,7 +157,7 @@ actor KeyCache {
         if self.fault != fault {
             self.logger.warning(
                 self.current == nil
-                    ? "The keys of the app's tokens cannot be read; its tokens are answered 503"
+                    ? "The keys of the app's tokens cannot be read; requests with its tokens get 503"
                     : "The keys of the app's tokens cannot be read; those read before stay in use for a day",
                 metadata: ["error": "\(fault.reason)"]
             )

@@ -23,7 +23,7 @@ struct SignedToken {
         guard parts[2].utf8.count <= Self.longestSignature else { throw .invalid("the token's signature is too long") }
         let header = try UniqueMembers(part: parts[0], named: "header")
         // Keys and addresses in the header (jwk, jku, x5c, x5u) are not looked at: whoever made the token chose them.
-        guard header["crit"] == nil else { throw .invalid("the token's header has crit, which is not understood") }
+        guard header["crit"] == nil else { throw .invalid("the token's header has crit, which is not supported") }
         switch header["typ"] {
         case nil: break
         case .string(let type)? where Self.types.contains(type.withoutCapitals): break
@@ -33,7 +33,7 @@ struct SignedToken {
         switch header["kid"] {
         case nil: self.keyID = nil
         case .string(let id)?: self.keyID = id
-        default: throw .invalid("the token's kid is not a text")
+        default: throw .invalid("the token's kid is not a string")
         }
         self.algorithm = algorithm
         self.payload = parts[1]

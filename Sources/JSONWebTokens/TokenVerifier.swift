@@ -44,7 +44,7 @@ package struct TokenVerifier: Sendable {
         let token = try SignedToken(text)
         guard let algorithm = TokenSettings.Algorithm(rawValue: token.algorithm),
             self.settings.algorithms.contains(algorithm)
-        else { throw .invalid("the token is signed by an algorithm that the app does not take") }
+        else { throw .invalid("the token is signed with an algorithm that the app does not accept") }
         let key = try await self.keys.key(id: token.keyID, for: algorithm)
         guard try key.isValid(token.signature(), of: token.signed) else {
             throw .invalid("the token's signature is wrong")
@@ -53,7 +53,7 @@ package struct TokenVerifier: Sendable {
     }
 
     private func read(_ claims: UniqueMembers, now: Timestamp) throws(TokenRefusal) -> VerifiedToken {
-        guard claims["iss"] == .string(self.settings.issuer) else { throw .invalid("the token is of another issuer") }
+        guard claims["iss"] == .string(self.settings.issuer) else { throw .invalid("the token is from another issuer") }
         let audience = JSONValue.string(self.settings.audience)
         switch claims["aud"] {
         case audience?: break

@@ -16,6 +16,8 @@ package final class Peer: Sendable {
         case hub
         /// Apple's broadcast channels.
         case channels
+        /// What takes our spans.
+        case collector
         /// RabbitMQ's management API, which the command line tool alone asks: it has no metrics.
         case management
     }
@@ -83,7 +85,7 @@ package final class Peer: Sendable {
         }
         guard let count else { return }
         self.logger.warning(
-            "A server does not answer in time; what it was asked counts as unanswered, and its connection is closed",
+            "A server does not answer in time; its requests count as unanswered, and the connection is closed",
             metadata: [
                 "peer": "\(self.kind.rawValue)", "server.address": "\(ForeignText.word(host))",
                 "stage": "\(stage.rawValue)", "times": "\(count)",

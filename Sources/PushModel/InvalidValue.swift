@@ -22,4 +22,13 @@ package struct InvalidValue: Error, Equatable, Sendable, CustomStringConvertible
     package var description: String {
         self.member.isEmpty ? self.reason : "\(self.member): \(self.reason)"
     }
+
+    // MARK: Reasons that several inputs have
+
+    /// Of a number that is too small or too large, or has a fraction.
+    package static func mustBeWhole(_ range: ClosedRange<Int>) -> String {
+        "must be a whole number from \(range.lowerBound) to \(range.upperBound)"
+    }
+
+    package static let mustBeBool = "must be true or false"
 }

@@ -1,2 +1,2 @@
 /// The version of all executables.
-package let pushlineVersion = "0.1.0"
+package let pushlineVersion = "0.2.0"

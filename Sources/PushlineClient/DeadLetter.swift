@@ -28,7 +28,7 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
 
     /// A number.
     public let id: String
-    /// The app that it belongs to; nil where it names none.
+    /// The app that it belongs to; nil if it names none.
     public let app: String?
     /// When it was kept.
     public let at: Date
@@ -42,7 +42,7 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
     public let reason: String
     /// The size of its body.
     public let bytes: Int
-    /// The job that it is about, where it is one.
+    /// The job that it is about, if it is one.
     public let job: String?
     /// Whether its work can be done again.
     public let canReplay: Bool
@@ -56,7 +56,7 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
 public struct DeadLetterReplay: Sendable, Equatable, Codable {
     /// The job that continues.
     public let job: String
-    /// How many devices are tried again, where it was a batch.
+    /// How many devices are tried again, if it was a batch.
     public let devices: Int?
 }
 

@@ -37,7 +37,7 @@ extension PushlineClient {
 
     /// Asks for a registration id: the one that has that address, or a new one.
     ///
-    /// - Parameter handle: The device's address, where it is known.
+    /// - Parameter handle: The device's address, if it is known.
     /// - Returns: The id.
     /// - Throws: ``PushlineError``.
     public func issueRegistrationID(handle: String? = nil) async throws -> String {

@@ -84,7 +84,7 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
     public let code: Code
     /// A description of the error.
     public let message: String
-    /// The HTTP status; nil where there was no answer.
+    /// The HTTP status; nil if there was no answer.
     public let status: Int?
     /// The members of the request that are wrong, where the server named them.
     public let faults: [Fault]

@@ -79,7 +79,7 @@ struct HostOptions: ParsableArguments {
         return logger
     }
 
-    /// Writes JSON where that is wanted, else lines.
+    /// Writes JSON if that is wanted, else lines.
     func show(_ value: JSONValue, lines: () -> [String]) {
         if self.format == .json { return Console.print(value.indentedText) }
         for line in lines() { Console.print(line) }

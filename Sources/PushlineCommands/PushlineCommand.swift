@@ -87,10 +87,10 @@ enum Advice {
         if error.isForeign { return "; check --url or PUSHLINE_URL" }
         return switch error.code {
         case .untrusted: "; name your authority's certificate with --ca-file or PUSHLINE_CA_FILE, or correct --url"
-        case .timeout: "; give it longer with --timeout, or look at what the server is busy with"
+        case .timeout: "; allow more time with --timeout, or check what the server is busy with"
         case .unreachable: "; is the server running, and is its address right (--url or PUSHLINE_URL)?"
         case .unauthorized: "; check --key or PUSHLINE_KEY, and --app"
-        case .forbidden: "; it takes a key with another role (pushline keys create NAME --role operator)"
+        case .forbidden: "; use a key with another role (pushline keys create NAME --role operator)"
         case .tooManyRequests, .unavailable:
             error.retryAfter.map { "; try again in \($0) s" } ?? "; try again later"
         default: ""

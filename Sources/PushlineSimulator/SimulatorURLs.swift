@@ -34,6 +34,6 @@ package struct SimulatorURLs: Sendable, Codable, Equatable {
     /// A service's own address.
     package subscript(service: PushService) -> String { self[service.rawValue] }
 
-    /// An address by name; empty where there is none.
+    /// An address by name; empty if there is none.
     subscript(name: String) -> String { self.all[name] ?? "" }
 }

@@ -39,7 +39,7 @@ package struct APISettings: SettingsSection {
     package var inFlight = 1024
     @Setting(
         .integer(1...1_000_000),
-        "requests per second of one caller (account, token user or key), where its app names no other (429)"
+        "requests per second of one caller (account, token user or key), unless its app says otherwise (429)"
     )
     package var requestsPerSecond = 1000
     @Setting(

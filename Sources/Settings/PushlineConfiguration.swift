@@ -21,6 +21,8 @@ package struct PushlineConfiguration: SettingsSection {
     @Setting(.section, "of pushline-simulator alone") package var simulator = SimulatorSettings()
     @Setting(.section, "") package var process = ProcessSettings()
     @Setting(.section, "") package var log = LogSettings()
+    @Setting(.section, "of requests and what comes of them; a variable of OpenTelemetry's own counts like ours")
+    package var traces = TraceSettings()
 
     /// Every key has its default.
     package init() {}
@@ -66,22 +68,7 @@ package struct PushlineConfiguration: SettingsSection {
             environment["PUSHLINE_STORE_PATH"] = store
         }
         try SettingsReader(file: Self.chosenFile(file), environment: environment).read(into: self)
-        if self.store.url != nil { try Self.checkPostgreSQL(environment) }
     }
-
-    /// Refuses a store at servers: tests alone open one, as long as its driver has not passed them all.
-    ///
-    /// - Parameter environment: Variables, of which one says that tests run.
-    /// - Throws: ``ConfigurationError``.
-    package static func checkPostgreSQL(
-        _ environment: [String: String] = ProcessInfo.processInfo.environment
-    ) throws {
-        guard environment[Self.unfinishedStore] == nil else { return }
-        throw ConfigurationError("store.url: PostgreSQL is not finished: use store.path")
-    }
-
-    /// The variable by which tests open a store that is not finished.
-    static let unfinishedStore = "PUSHLINE_TEST_POSTGRESQL_STORE"
 
     /// All keys, in the order of the file.
     package static var rows: [SettingRow] { SettingRow.all(of: Self()) }
@@ -162,7 +149,7 @@ package struct HubSettings: SettingsSection {
 /// Where the workers' health and metrics are.
 package struct WorkerSettings: SettingsSection {
     @Setting(.text, "address of the workers' /healthz, /readyz and /metrics") package var host = "127.0.0.1"
-    @Setting(.port, "where it is taken: + 10, + 20 … + 90; 0 = any free one") package var registerPort = 8081
+    @Setting(.port, "if it is taken: + 10, + 20 … + 90; 0 = any free one") package var registerPort = 8081
     @Setting(.port, "likewise") package var sendPort = 8082
     @Setting(.port, "likewise") package var deliveryPort = 8083
 

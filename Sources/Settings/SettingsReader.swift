@@ -62,6 +62,8 @@ package struct SettingsReader {
             try self.take(text, row, named: "--" + row.key.replacing("_", with: "-"))
         } else if let text = self.environment[row.environmentVariable] {
             try self.take(text, row, named: row.environmentVariable, at: "environment")
+        } else if let name = row.setting.words.variable, let text = self.environment[name], !text.isEmpty {
+            try self.take(text, row, named: name, at: "environment")
         } else if let file, row.setting.isPath, section?[row.key] == nil, case .string(let text)? = row.setting.written
         {
             // A default path is the folder's too.
@@ -76,7 +78,7 @@ package struct SettingsReader {
             .compactMap { self.source(of: $0, in: file?[$0.section]) }
         guard given.count > 1 else { return }
         let places = given.joined(separator: " and ")
-        throw SettingFault("\(places) are both given: the store is at one place, so take one away")
+        throw SettingFault("\(places) are both given, but there is only one store: remove one")
     }
 
     /// Where a key has a value that somebody gave it; nil = nowhere.

@@ -65,7 +65,7 @@ package enum YAMLFile {
                     entries.append(.init(key: name, place: self.place(key), node: try self.node(value)))
                 }
                 return SettingNode(.section(entries), from: origin)
-            case .alias: throw SettingFault("aliases are not taken", at: self.place(node))
+            case .alias: throw SettingFault("aliases are not supported", at: self.place(node))
             }
         }
 

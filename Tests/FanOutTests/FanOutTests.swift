@@ -39,7 +39,7 @@ import Testing
             ),
         ]
         _ = try await store.importRegistrations(rows, app: .default, sequence: 1, lifetime: nil)
-        _ = try await store.apply(.app(.default, Self.spec))
+        _ = try await store.apply(.app(.default, AppSpec.apnsAndFCM))
         let broker = given ?? InMemoryBroker()
         if given == nil { try await broker.declare(.pushline) }
         let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
@@ -52,17 +52,7 @@ import Testing
         let accepted = try await store.accept(sends)
         let message = try #require(accepted.messages.first)
         let claim = try #require(try await store.claim(message.id, peeking: true))
-        try await check(store, fanOut.advance(claim, spec: Self.spec, budget: .seconds(60)), sends.map(\.id))
-    }
-
-    private static var spec: AppSpec {
-        var spec = AppSpec()
-        spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "fcm.json" }
-        spec.apns = AppSpec.APNs {
-            $0.authentication = .token(.init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ"))
-            $0.topic = "com.example.app"
-        }
-        return spec
+        try await check(store, fanOut.advance(claim, spec: .apnsAndFCM, budget: .seconds(60)), sends.map(\.id))
     }
 
     @Test func aGroupIsFannedOutInOneStep() async throws {
@@ -127,7 +117,7 @@ import Testing
             let queues: Set<WorkQueue> = [.deliver(.apns), .deliver(.fcm)]
             let due = try await self.due(queues, 2, in: store)
             #expect(due.count == 2)
-            try await fanOut.resume(due, specs: [.default: Self.spec])
+            try await fanOut.resume(due, specs: [.default: AppSpec.apnsAndFCM])
             let apple = try await self.batches(at: broker, .apns)
             #expect(apple.map(\.key.job) == [ids[0], ids[2]])
             #expect(apple.map(\.devices.count) == [1, 1])
@@ -169,11 +159,11 @@ import Testing
             let path = try #require(store as? SQLiteStore).configuration.path + ".writer"
             let writer = try #require(FileHandle(forUpdatingAtPath: path))
             #expect(flock(writer.fileDescriptor, LOCK_EX) == 0)
-            try await fanOut.resume(due, specs: [.default: Self.spec])
+            try await fanOut.resume(due, specs: [.default: AppSpec.apnsAndFCM])
             let none = try await self.batches(at: broker, .apns)
             #expect(none.isEmpty)
             try writer.close()
-            try await fanOut.resume(due, specs: [.default: Self.spec])
+            try await fanOut.resume(due, specs: [.default: AppSpec.apnsAndFCM])
             let published = try await self.batches(at: broker, .apns)
             #expect(published.map(\.key.job) == [ids[1]])
             #expect(try await store.job(ids[0], app: .default)?.state == .completed)
@@ -192,7 +182,7 @@ import Testing
             let message = try #require(id.flatMap { $0 }.flatMap { MessageID($0) })
             let claim = try #require(try await store.claim(message, peeking: true))
             let fanOut = EmbeddedFanOut(store: store, broker: broker, logger: Logger(label: "test"))
-            let alone = try await fanOut.advance(claim, spec: Self.spec, budget: .seconds(60))
+            let alone = try await fanOut.advance(claim, spec: .apnsAndFCM, budget: .seconds(60))
             guard case .blocked(let next, on: let services, after: _) = alone.progress else {
                 throw Unexpected()
             }
@@ -204,9 +194,22 @@ import Testing
             // Who waits is told once.
             let resumed = try await store.apply(.pause(.end(.deliver(.apns), app: .default)))
             #expect(resumed)
-            let last = try await fanOut.advance(next, spec: Self.spec, budget: .seconds(60))
+            let last = try await fanOut.advance(next, spec: .apnsAndFCM, budget: .seconds(60))
             guard case .done = last.progress else { throw Unexpected() }
             #expect(last.answered.isEmpty)
         }
+    }
+}
+
+extension AppSpec {
+    /// An app with credentials at APNs and FCM.
+    static var apnsAndFCM: AppSpec {
+        var spec = AppSpec()
+        spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "fcm.json" }
+        spec.apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ"))
+            $0.topic = "com.example.app"
+        }
+        return spec
     }
 }

@@ -13,21 +13,11 @@ import Testing
         priority: .normal
     )
 
-    private static var spec: AppSpec {
-        var spec = AppSpec()
-        spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "fcm.json" }
-        spec.apns = AppSpec.APNs {
-            $0.authentication = .token(.init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ"))
-            $0.topic = "com.example.app"
-        }
-        return spec
-    }
-
     private func fanOut(apns: Int, fcm: Int) -> GroupFanOut {
         GroupFanOut(
             Self.message,
             credit: [.apns: Credit(devices: apns), .fcm: Credit(devices: fcm)],
-            spec: Self.spec
+            spec: .apnsAndFCM
         )
     }
 
@@ -141,7 +131,7 @@ import Testing
 
     private func fanOut(_ credential: CredentialName, free: Int) -> GroupFanOut {
         let limits = [credential: CredentialCredit(devices: free)]
-        return GroupFanOut(Self.message, credit: [.apns: Credit(devices: 100, limits: limits)], spec: Self.spec)
+        return GroupFanOut(Self.message, credit: [.apns: Credit(devices: 100, limits: limits)], spec: .apnsAndFCM)
     }
 
     @Test func sendsOfACredentialWithoutCreditArePassedOver() throws {

@@ -23,14 +23,13 @@ import Testing
     }
 
     /// The calls of a send that was accepted.
-    private static func addresses(_ api: Harness, _ answer: Harness.Answer, _ pns: PushService) async throws -> [String]
-    {
+    private static func calls(_ api: Harness, _ answer: Harness.Answer, _ pns: PushService) async throws -> [Target] {
         let id = try #require(answer.json["id"]?.text.flatMap(JobID.init), "\(answer.text)")
         let job = try #require(try await api.store.job(id, app: .default))
         let page = try await api.store.audience(
             AudienceQuery(.recipients(ofJob: job.sequence), app: .default, pns: pns, limit: 10_000)
         )
-        return (0..<page.handles.count).map { page.handles.handle(at: $0).text }
+        return try (0..<page.handles.count).map { try Target(stored: page.handles.handle(at: $0).text) }
     }
 
     @Test func aSendBecomesACallForEachService() async throws {
@@ -39,18 +38,13 @@ import Testing
             #expect(answer.status == 202, "\(answer.text)")
             #expect(answer.json["expression"]?.text == "news && !muted")
             for pns in [PushService.apns, .fcm] {
-                let found = try await Self.addresses(api, answer, pns)
-                #expect(found.count == 1)
-                guard case .expression(let text)? = found.first.map(HubAddress.init) else {
-                    Issue.record("\(found)")
-                    continue
-                }
-                #expect(text.contains("news") && text.contains("!"))
+                let expression = try TagExpression(parsing: "news && !muted", .folded)
+                #expect(try await Self.calls(api, answer, pns) == [.call(expression)])
             }
             let all = try await Self.send(api, to: #"{"all":true}"#, #","services":["fcm"]"#)
             #expect(all.json["recipients"]?["kind"]?.text == "all", "\(all.text)")
-            #expect(try await Self.addresses(api, all, .apns) == [])
-            #expect(try await Self.addresses(api, all, .fcm).map(HubAddress.init) == [.everyone])
+            #expect(try await Self.calls(api, all, .apns) == [])
+            #expect(try await Self.calls(api, all, .fcm) == [.call(.everyone)])
             let native = try await Self.send(
                 api,
                 to: #"{"tag":"news"}"#,
@@ -66,9 +60,11 @@ import Testing
             let answer = try await Self.send(api, to: #"{"users":[\#(names)]}"#)
             #expect(answer.status == 202, "\(answer.text)")
             #expect(answer.json["toCount"]?.number == 250)
-            let calls = try await Self.addresses(api, answer, .apns)
+            let calls = try await Self.calls(api, answer, .apns)
             #expect(calls.count == 13)
-            let named = calls.joined().matches(of: /username:u\d+/).map { String($0.0) }
+            let named = calls.flatMap { call in
+                if case .call(let expression) = call { expression.tags.map(\.name) } else { [] }
+            }
             #expect(Set(named).count == 250 && named.count == 250)
         }
     }
@@ -82,7 +78,7 @@ import Testing
                 (#"{"users":["a","b="]}"#, "", "knows a user by a tag"),
                 (#"{"user":"auth0|5f7c"}"#, "", "knows a user by a tag"),
                 (#"{"tags":"news && user('a b')"}"#, "", "knows a user by a tag"),
-                (#"{"registrations":["r"]}"#, "", "ids of registrations"),
+                (#"{"registrations":["r"]}"#, "", "cannot send to registration ids"),
                 (
                     #"{"handles":[{"service":"wns","handle":"https://db5.notify.windows.com/?token=x"}]}"#, "",
                     "apns or fcm"

@@ -84,7 +84,7 @@ import TokenIssuer
             for name in ["alice", "Alice", "root"] {
                 let answer = try await api.call(.get, "/api/jobs", as: self.token(of: name))
                 #expect(answer.status == 403)
-                #expect(answer.json["detail"]?.text?.contains("has the name of an account") == true)
+                #expect(answer.json["detail"]?.text?.contains("has an account with the name") == true)
             }
             let bob = try UserName("bob", .folded)
             _ = try await api.store.apply(
@@ -114,7 +114,7 @@ import TokenIssuer
             for name in ["backend", "BACKEND"] {
                 let answer = try await api.call(.get, "/api/jobs", as: self.token(of: name))
                 #expect(answer.status == 403)
-                #expect(answer.json["detail"]?.text?.contains("has the name of a key") == true)
+                #expect(answer.json["detail"]?.text?.contains("has a key of that name") == true)
             }
             // What it sent is still there.
             _ = try await api.store.apply(.key(.revoke(named: "Backend", app: .default)))
@@ -147,7 +147,7 @@ import TokenIssuer
 
     @Test(
         arguments: [
-            (nil, "is missing or no text"), (.integer(7), "is missing or no text"),
+            (nil, "is missing or is not a string"), (.integer(7), "is missing or is not a string"),
             (.string(""), "1 to 256 bytes"),
             (.string("a\u{202E}b"), "U+202E"), (.string("a\u{85}b"), "U+0085"), (.string(".."), "cannot be . or .."),
             // What a lone surrogate in an escape became.

@@ -6,7 +6,7 @@ import Testing
 @Suite("Expressions for an Azure hub")
 struct ExpressionTests {
     private func parts(_ text: String) throws -> [String] {
-        try AzureExpression.parts(of: TagExpression(parsing: text, .folded))
+        try AzureExpression.parts(of: TagExpression(parsing: text, .folded)).map(\.parenthesizedText)
     }
 
     private func tags(_ prefix: String, _ count: Int) -> [String] { (0..<count).map { "\(prefix)\($0)" } }

@@ -142,3 +142,16 @@ func failure(
 ) async throws -> AzureHubError {
     try #require(await #expect(throws: AzureHubError.self, sourceLocation: location) { try await call() })
 }
+
+extension RawServer.Reply {
+    /// A page of registrations.
+    static func feed(_ registrations: [WireRegistration], next: String? = nil) -> RawServer.Reply {
+        let feed = WireFeed(title: "Registrations", address: "https://h/shop/registrations", updated: .now)
+        let place = WireRegistration.Place(address: "https://h/shop/registrations/1", updated: .now)
+        return .answer(
+            200,
+            [("Content-Type", WireNames.feed)] + (next.map { [("X-MS-ContinuationToken", $0)] } ?? []),
+            body: feed.bytes(registrations.map { ($0, place) })
+        )
+    }
+}

@@ -8,7 +8,7 @@ import Testing
 /// What is said of a store at servers, and what is not.
 @Suite struct ServerStoreTests {
     private func store(_ url: String, _ settings: [String: String] = [:]) throws -> any ConfiguredStore {
-        let environment = ["PUSHLINE_TEST_POSTGRESQL_STORE": "1", "PUSHLINE_STORE_PATH": "", "PUSHLINE_STORE_URL": url]
+        let environment = ["PUSHLINE_STORE_PATH": "", "PUSHLINE_STORE_URL": url]
         let configuration = try PushlineConfiguration(file: nil, environment: environment.merging(settings) { $1 })
         return Composition.store(configuration)
     }
@@ -46,7 +46,7 @@ import Testing
         let file = Composition.store(PushlineConfiguration())
         let owner = TableOwner(role: "owner", passwordFile: nil)
         let refused = #expect(throws: StoreError.self) { try file.pendingSteps(as: owner) }
-        #expect(refused?.message == "a file has no roles: --owner goes with store.url")
+        #expect(refused?.message == "a file has no roles: use --owner only with store.url")
     }
 
     /// Processes of a host share a port where they have the same store.

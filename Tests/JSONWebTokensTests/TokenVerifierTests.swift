@@ -90,7 +90,7 @@ import TokenIssuer
         #expect(try await self.refusal(of: String(mixed)) == Self.signature)
     }
 
-    private static let algorithm = "the token is signed by an algorithm that the app does not take"
+    private static let algorithm = "the token is signed with an algorithm that the app does not accept"
     private static let signature = "the token's signature is wrong"
     private static let unknownKey = "the token's `kid` is not in the issuer's key set"
 
@@ -197,9 +197,9 @@ import TokenIssuer
 
     @Test(
         arguments: [
-            (["iss": .string("https://login.example.com")], "the token is of another issuer"),
-            (["iss": nil], "the token is of another issuer"),
-            (["iss": .strings([TokenIssuer.issuer])], "the token is of another issuer"),
+            (["iss": .string("https://login.example.com")], "the token is from another issuer"),
+            (["iss": nil], "the token is from another issuer"),
+            (["iss": .strings([TokenIssuer.issuer])], "the token is from another issuer"),
             (["aud": .string("other")], "the token is for another audience"),
             (["aud": .strings(["other", "push "])], "the token is for another audience"),
             (["aud": .array([.array([.string("push")])])], "the token is for another audience"),

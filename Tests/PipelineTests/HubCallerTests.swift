@@ -31,21 +31,25 @@ import Testing
         }
     }
 
-    /// Accepts a send as the API does, with a call for each address and service, and publishes it.
+    /// Accepts a send as the API does, with a place for each target and service, and publishes it.
     private static func send(
         _ harness: PipelineHarness,
-        to addresses: [HubAddress] = [.expression("(news)")],
+        to targets: [Target]? = nil,
         services: [PushService] = [.apns, .fcm],
         expires: Duration = .seconds(3600)
     ) async throws -> JobID {
+        let expression = TagExpression.tag(try Tag("news", .folded))
         var calls: [Recipient] = []
         for pns in services {
-            for address in addresses {
-                let handle = Handle(stored: address.text)
-                calls.append(Recipient(place: calls.count + 1, pns: pns, handle: handle, reference: nil))
+            for target in targets ?? [.call(expression)] {
+                let place = calls.count + 1
+                switch target {
+                case .device(let handle):
+                    calls.append(Recipient(place: place, pns: pns, handle: handle, reference: nil))
+                case .call(let expression): calls.append(Recipient(place: place, pns: pns, call: expression))
+                }
             }
         }
-        let expression = TagExpression.tag(try Tag("news", .folded))
         let send = SendRequest(
             to: .hub(expression, calls: calls.count),
             content: .message(.init(title: "t", body: "b")),
@@ -58,6 +62,14 @@ import Testing
         )
         try await harness.publish(job)
         return job.id
+    }
+
+    private static func call(_ text: String) throws -> Target {
+        .call(try TagExpression(parsing: text, .folded))
+    }
+
+    private static func devices(_ count: Int) -> [Target] {
+        (1...count).map { .device(Handle(stored: String(format: "%064x", $0))) }
     }
 
     /// Begins a call as another process would.
@@ -100,7 +112,7 @@ import Testing
 
     @Test func aLongListIsDividedIntoCallsThatAreMadeOnceEach() async throws {
         try await Self.with { harness in
-            let addresses = (1...150).map { HubAddress.expression("(username:u\($0))") }
+            let addresses = try (1...150).map { try Self.call("username:u\($0)") }
             let id = try await Self.send(harness, to: addresses)
             let job = try await harness.wait(for: id)
             #expect(job.counts.mapValues(\.accepted) == [.apns: 150, .fcm: 150])
@@ -234,7 +246,7 @@ import Testing
 
     @Test func aHubThatGivesNoAnswerIsLeftAloneForAWhile() async throws {
         try await Self.with { harness in
-            let addresses = (1...20).map { HubAddress.expression("(username:u\($0))") }
+            let addresses = try (1...20).map { try Self.call("username:u\($0)") }
             harness.wireHub.fallSilent()
             try await harness.wait(for: try await Self.send(harness, to: addresses))
             for _ in 0..<600 where harness.wireHub.questions < 5 { try await Task.sleep(for: .milliseconds(50)) }
@@ -267,7 +279,7 @@ import Testing
     ) async throws -> Job {
         let busy = HubError(.unavailable(after: .seconds(600)), "busy", status: 429)
         harness.wireHub.answer(.failure(busy), .failure(busy), .failure(busy))
-        let addresses = ["a", "b", "c"].map { HubAddress.expression("(\($0))") }
+        let addresses = try ["a", "b", "c"].map(Self.call)
         let id = try await Self.send(harness, to: addresses, services: [.apns])
         if isParked {
             try await harness.run([.delivery]) { try await harness.wait(for: id) { $0.reason != nil } }
@@ -331,8 +343,7 @@ import Testing
 
     @Test func handlesGoTogether() async throws {
         try await Self.with { harness in
-            let handles = (1...150).map { HubAddress.device(String(format: "%064x", $0)) }
-            let id = try await Self.send(harness, to: handles + [.everyone], services: [.apns])
+            let id = try await Self.send(harness, to: Self.devices(150) + [.call(.everyone)], services: [.apns])
             let job = try await harness.wait(for: id)
             #expect(job.counts.mapValues(\.accepted) == [.apns: 151])
             expectSound(job)
@@ -348,8 +359,8 @@ import Testing
         try await Self.with { harness in
             let refusal = HubError(.misconfigured, "the tier does not offer this", status: 403)
             harness.wireHub.answer(.failure(refusal))
-            let handles = (1...30).map { HubAddress.device(String(format: "%064x", $0)) }
-            let job = try await harness.wait(for: try await Self.send(harness, to: handles, services: [.apns]))
+            let id = try await Self.send(harness, to: Self.devices(30), services: [.apns])
+            let job = try await harness.wait(for: id)
             #expect(job.counts.mapValues(\.accepted) == [.apns: 30])
             expectSound(job)
             #expect(harness.wireHub.sends.compactMap(\.listed?.count) == [30] + Array(repeating: 1, count: 30))
@@ -360,8 +371,8 @@ import Testing
         try await Self.with { harness in
             let handles = (1...30).map { String(format: "%064x", $0) }
             harness.wireHub.refuse(handles[6], handles[29])
-            let addresses = handles.map { HubAddress.device($0) }
-            let id = try await Self.send(harness, to: addresses, services: [.apns])
+            let devices = handles.map { Target.device(Handle(stored: $0)) }
+            let id = try await Self.send(harness, to: devices, services: [.apns])
             let job = try await harness.wait(for: id)
             #expect(job.counts[.apns]?.accepted == 28)
             #expect(job.counts[.apns]?.failed == [.rejected: 2])
@@ -374,8 +385,8 @@ import Testing
     @Test func theListOfALostCallIsUnknown() async throws {
         try await Self.with { harness in
             harness.wireHub.answer(.failure(HubError(.unknown, "the connection broke")))
-            let handles = (1...30).map { HubAddress.device(String(format: "%064x", $0)) }
-            let job = try await harness.wait(for: try await Self.send(harness, to: handles, services: [.apns]))
+            let id = try await Self.send(harness, to: Self.devices(30), services: [.apns])
+            let job = try await harness.wait(for: id)
             #expect(job.counts.mapValues(\.failed) == [.apns: [.unknown: 30]])
             expectSound(job)
             #expect(harness.wireHub.sends.count == 1)

@@ -272,7 +272,7 @@ import Testing
         ("apps:\n  default:\n    fcm: {}", "apps.yaml:3: apps.default.fcm.service_account_file: is missing"),
         (
             "apps:\n  default:\n    tokens:",
-            "apps.yaml:3: apps.default.tokens.jwks_file: is missing, and so is jwks_url: name one of them"
+            "apps.yaml:3: apps.default.tokens.jwks_file: is missing; give jwks_url or jwks_file"
         ),
         (
             "apps:\n  default:\n    hub: {azure: {connection_string_file: f, name: n, platforms: []}}",
@@ -361,11 +361,11 @@ import Testing
         ),
         (
             "apps:\n  default:\n    tokens: {issuer: i, audience: a}",
-            "apps.yaml:3: apps.default.tokens.jwks_file: is missing, and so is jwks_url: name one of them"
+            "apps.yaml:3: apps.default.tokens.jwks_file: is missing; give jwks_url or jwks_file"
         ),
         (
             "apps:\n  default:\n    tokens: {issuer: i, audience: a, jwks_file: f, jwks_url: \"https://h\"}",
-            "apps.yaml:3: apps.default.tokens.jwks_url: is there beside jwks_file: name one of them"
+            "apps.yaml:3: apps.default.tokens.jwks_url: cannot be used with jwks_file; remove one of them"
         ),
         (
             "apps:\n  default:\n    tokens: {issuer: i, audience: a, jwks_url: \"http://h\"}",
@@ -373,7 +373,7 @@ import Testing
         ),
         (
             "apps:\n  default:\n    tokens: {issuer: i, audience: a, jwks_file: f, trust_file: t}",
-            "apps.yaml:3: apps.default.tokens.trust_file: is for jwks_url alone"
+            "apps.yaml:3: apps.default.tokens.trust_file: can only be used with jwks_url"
         ),
         (
             "apps:\n  default:\n    tokens: {issuer: i, audience: a, jwks_file: f, algorithms: [ES256, HS256]}",

@@ -224,8 +224,8 @@ import Testing
             (#""to":["username:ann","username:bob"]"#, "none of the users has a matching device"),
             (#""to":["news"]"#, "no device has such a tag"),
             (#""expression":"a && b""#, "no device fits the expression"),
-            (#""recipients":{"kind":"registrations","given":2,"count":0}"#, "none of the devices is there"),
-            (#""recipients":{"kind":"all"}"#, "the app has no device"),
+            (#""recipients":{"kind":"registrations","given":2,"count":0}"#, "none of the listed devices is registered"),
+            (#""recipients":{"kind":"all"}"#, "the app has no registered device"),
         ] {
             let job = try self.job(#""state":"completed","isFinal":true,"totals":\#(Self.noTargets),\#(members)"#)
             #expect(JobLines(job: job).progress == "completed, \(words); nothing was sent")

@@ -223,7 +223,7 @@ import Testing
         (.apns, "ExpiredProviderToken", "the clock"), (.apns, "PayloadTooLarge", "endpoint"),
         (.apns, "TooManyRequests", "ask again later"), (.apns, "ServiceUnavailable", "ask again later"),
         (.fcm, "UNREGISTERED", "take its new token"), (.fcm, "SENDER_ID_MISMATCH", "another Firebase project"),
-        (.fcm, "APNS_AUTH_ERROR", "no valid APNs key"), (.wns, "Forbidden", "of another app than client_id"),
+        (.fcm, "APNS_AUTH_ERROR", "no valid APNs key"), (.wns, "Forbidden", "to another app than client_id"),
         (.wns, "Gone", "ask Windows for a new one"), (.wns, "Unauthorized", "package family name"),
         (.wns, "DomainBlocked", "blocked"), (.web, "Unsubscribed", "subscribe again"),
         (.web, "BadJwtToken", "check subject"),

@@ -93,7 +93,7 @@ import Testing
             #expect(error.code == .timeout)
             #expect(
                 Rejection(error: error).text.hasSuffix(
-                    "; give it longer with --timeout, or look at what the server is busy with"
+                    "; allow more time with --timeout, or check what the server is busy with"
                 )
             )
         }

@@ -90,6 +90,10 @@ ln -s ../typescript "$MADE/node_modules/pushline-client"
 step "$MADE" "the example in TypeScript" tsc --strict --target es2022 --module commonjs --moduleResolution node --skipLibCheck first.ts
 step_printing "completed 2" "$MADE" "the first send in TypeScript" node first.js
 
+example java "class FirstSend" >"$MADE/FirstSend.java"
+step_printing "completed 2" "$MADE" "the first send in Java" \
+    bash -euo pipefail -c 'java FirstSend.java | jq -er "\"\(.state) \(.totals.accepted)\""'
+
 # What apps and pages do at their start, as carol.
 carol=$(tr ',' '\n' <<<"$PUSHLINE_USERS" | sed -n 's/^carol://p')
 {
@@ -112,4 +116,4 @@ step "$MADE" "the Kotlin of an app" kotlinc register.kt -cp "$JSON" -include-run
 step_printing 200 "$MADE" "registering a device in Kotlin" java -cp "register.jar:$JSON" RegisterKt \
     "fcm-$(openssl rand -hex 32):APA91b$(openssl rand -hex 32)" "$(cat /proc/sys/kernel/random/uuid)" carol "$carol"
 
-printf '%s operations: Python, Go and TypeScript send; Python and Go wait, list and read refusals; Kotlin and a page register.\n' "$(grep -c '^ *operationId:' "$MADE/openapi-clients.yaml")"
+printf '%s operations: Python, Go, TypeScript and Java send; Python and Go wait, list and read refusals; Kotlin and a page register.\n' "$(grep -c '^ *operationId:' "$MADE/openapi-clients.yaml")"

@@ -58,6 +58,40 @@ import Testing
         #expect(own.store.path == "x.sqlite")
     }
 
+    /// What OpenTelemetry calls them counts behind our own, and before the file.
+    @Test func openTelemetrysVariablesCount() throws {
+        let standard = [
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_SERVICE_NAME": "push",
+            "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.25",
+        ]
+        let text = "traces: {endpoint: \"http://file:1\", sampler: always_off}"
+        let found = try self.configuration(text, environment: standard).traces
+        #expect(found.endpoint == "http://collector:4318" && found.serviceName == "push")
+        #expect(found.sampler == .parentOrRatio && found.samplerArg == 0.25)
+        let own = standard.merging(["PUSHLINE_TRACES_ENDPOINT": "https://own", "PUSHLINE_TRACES_SAMPLER": "always_on"])
+        { $1 }
+        let mixed = try self.configuration(text, environment: own).traces
+        #expect(mixed.endpoint == "https://own" && mixed.sampler == .alwaysOn && mixed.serviceName == "push")
+        // Empty says nothing, as OpenTelemetry has it; ours takes the value away.
+        let empty = try self.configuration(text, environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": ""]).traces
+        #expect(empty.endpoint == "http://file:1" && empty.sampler == .alwaysOff)
+        let none = ["PUSHLINE_TRACES_ENDPOINT": "", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"]
+        #expect(try self.configuration(text, environment: none).traces.endpoint == nil)
+        #expect(try self.configuration("").traces.endpoint == nil)
+    }
+
+    @Test(arguments: [
+        ("OTEL_TRACES_SAMPLER_ARG", "1.5", "must be a number from 0 to 1"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "must be an http or https address without user and query"),
+        (
+            "OTEL_EXPORTER_OTLP_ENDPOINT", "http://u:p@collector",
+            "must be an http or https address without user and query"
+        ),
+    ])
+    func aVariableOfOpenTelemetrysIsRefusedByItsName(name: String, value: String, fault: String) {
+        #expect(self.refusal("", environment: [name: value]) == "environment: \(name): \(fault)")
+    }
+
     @Test func environmentOverridesFileOverridesDefault() throws {
         let found = try self.configuration(
             "api:\n  port: 9000\n  host: 10.0.0.1\nlog: { format: json }",
@@ -131,17 +165,16 @@ import Testing
     }
 
     @Test func theStoreIsAtOnePlace() throws {
-        let tests = ["PUSHLINE_TEST_POSTGRESQL_STORE": "1"]
         let url = "postgresql://me@one,two/push"
-        let found = try self.configuration("store: {url: \"\(url)\", password_file: secret}", environment: tests)
+        let found = try self.configuration("store: {url: \"\(url)\", password_file: secret}")
         #expect(found.store.url == url)
         #expect(found.store.passwordFile == self.folder.appending(path: "secret").path(percentEncoded: false))
-        let given = self.refusal("store:\n  path: a\n  url: \(url)", environment: tests)
+        let given = self.refusal("store:\n  path: a\n  url: \(url)")
         #expect(given?.hasPrefix("pushline.yaml:2) and store.url (") == true, "\(given ?? "")")
         #expect(
-            given?.hasSuffix("pushline.yaml:3) are both given: the store is at one place, so take one away") == true
+            given?.hasSuffix("pushline.yaml:3) are both given, but there is only one store: remove one") == true
         )
-        let variable = tests.merging(["PUSHLINE_STORE_URL": url]) { $1 }
+        let variable = ["PUSHLINE_STORE_URL": url]
         let one = self.refusal("store:\n  path: a", environment: variable)
         #expect(one?.hasPrefix("pushline.yaml:2) and PUSHLINE_STORE_URL are both given") == true, "\(one ?? "")")
         // An empty variable takes the file's away.
@@ -151,11 +184,6 @@ import Testing
         #expect(none == "pushline.yaml:2: store.path: must be the name of a file")
         let file = self.refusal("store:\n  password_file: secret")
         #expect(file == "pushline.yaml:2: store.password_file: goes with store.url")
-    }
-
-    @Test func aStoreThatIsNotFinishedIsForTestsAlone() {
-        let refused = self.refusal("store:\n  url: postgresql://me@one/push")
-        #expect(refused == "store.url: PostgreSQL is not finished: use store.path")
     }
 
     @Test func invalidVariablesAreRefusedByName() {

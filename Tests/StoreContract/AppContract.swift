@@ -70,7 +70,7 @@ import Testing
             try await self.store.apply(.app(.default, AppSpec { $0.users = .folded }))
         }
         #expect(error?.code == .conflict)
-        #expect(error?.message.contains("differ by letter case alone") == true)
+        #expect(error?.message.contains("differ only in letter case") == true)
         #expect(try await self.store.app(.default)?.users == .exact)
         #expect(try await self.hash(of: "Ann", .exact) == "of Ann")
     }

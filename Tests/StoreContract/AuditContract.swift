@@ -12,27 +12,6 @@ import Testing
         self.scenario = Scenario(self.fixture)
     }
 
-    /// Two batches, one of which has a device to retry, and one that failed.
-    private func fill() async throws -> Job {
-        for number in 0..<6 {
-            try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"])
-        }
-        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
-        let keys = try await self.scenario.fanOut(job, pages: 3)
-        let failure = DeviceFailure(row: 1, failure: .rejected, status: 400, reason: "Bad")
-        let retry = RetryDevice(row: 2, tries: 1, wait: .zero)
-        let time = self.fixture.time.wall
-        let first = BatchOutcome(key: keys[0], accepted: 1, failures: [failure], retries: [retry], at: time)
-        _ = try await self.scenario.record(first)
-        _ = try await self.scenario.record(BatchOutcome(key: keys[1], accepted: 3, at: time))
-        return job
-    }
-
-    private func finish(_ job: Job) async throws {
-        let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
-        #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 1, at: self.fixture.time.wall)))
-    }
-
     @Test func anAuditIsPaged() async throws {
         for _ in 0..<5 { _ = try await self.scenario.accept(self.scenario.campaign(to: "t")) }
         var (jobs, pieces, cursor) = (0, 0, Int64?(0))
@@ -59,7 +38,7 @@ import Testing
 
     /// A job that is being removed does not add up any more, and is not a fault.
     @Test func aPartlyRemovedJobIsNoFault() async throws {
-        try await self.finish(try await self.fill())
+        try await self.scenario.finish(partlyDone: try await self.scenario.partlyDone())
         self.fixture.time.advance(.seconds(200_000))
         var removed = 0
         repeat {

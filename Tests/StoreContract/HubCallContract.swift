@@ -17,9 +17,8 @@ import Testing
 
     /// A job of one call.
     private func call() async throws -> HubCallKey {
-        let address = HubAddress.expression("news")
-        let recipient = Recipient(place: 1, pns: .apns, handle: Handle(stored: address.text), reference: nil)
         let expression = TagExpression.tag(try Tag("news", .folded))
+        let recipient = Recipient(place: 1, pns: .apns, call: expression)
         let send = SendRequest(to: .hub(expression, calls: 1), content: .message(.init(body: "b")))
         let job = try await self.scenario.accept(
             NewJob(

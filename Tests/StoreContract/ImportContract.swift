@@ -13,31 +13,6 @@ import Testing
         self.scenario = RegistrationScenario(self.fixture)
     }
 
-    /// A row in short.
-    private func row(
-        _ handle: String,
-        id: RegistrationID? = nil,
-        user: String? = nil,
-        tags: [String] = [],
-        pns: PushService = .apns,
-        expires: Timestamp? = nil
-    ) throws -> ImportedRegistration {
-        ImportedRegistration(
-            id: id,
-            pns: pns,
-            handle: Handle(stored: handle),
-            user: try user.map { try UserName($0, .folded) },
-            tags: try tags.map { try PushModel.Tag($0, .folded) },
-            expires: expires
-        )
-    }
-
-    private func bring(_ rows: [ImportedRegistration], sequence: Int64? = nil) async throws -> [ImportResult] {
-        let number: Int64
-        if let sequence { number = sequence } else { number = try await self.store.beginImport() }
-        return try await self.store.importRegistrations(rows, app: .default, sequence: number, lifetime: nil).results
-    }
-
     private func all(_ state: Registration.State? = .live) async throws -> [Registration] {
         try await self.store.registrations(RegistrationQuery(app: .default, state: state, limit: 1000)).items
     }
@@ -73,10 +48,16 @@ import Testing
         let id = try #require(RegistrationID("from-elsewhere-1"))
         let later = self.fixture.time.wall.advanced(by: .seconds(100))
         let rows = [
-            try self.row("bb", id: id, user: "ann", tags: ["t", "u", "t", "username:ann"], expires: later),
-            try self.row("aa", tags: ["t"]), try self.row("aa", user: "bob", pns: .fcm),
+            try ImportedRegistration.row(
+                "bb",
+                id: id,
+                user: "ann",
+                tags: ["t", "u", "t", "username:ann"],
+                expires: later
+            ),
+            try ImportedRegistration.row("aa", tags: ["t"]), try ImportedRegistration.row("aa", user: "bob", pns: .fcm),
         ]
-        #expect(try await self.bring(rows) == [.created, .created, .created])
+        #expect(try await self.scenario.bring(rows) == [.created, .created, .created])
         let named = try #require(try await self.store.registration(id, app: .default))
         #expect(named.tags.map(\.name) == ["t", "u", "username:ann"])
         #expect(named.user?.name == "ann")
@@ -94,17 +75,17 @@ import Testing
 
     @Test func aRepeatedImportUpdatesTimesOnly() async throws {
         let rows = try (0..<50).map { number in
-            try self.row(
+            try ImportedRegistration.row(
                 "h\(number)",
                 id: number.isMultiple(of: 2) ? RegistrationID("id-\(number)") : nil,
                 user: number.isMultiple(of: 3) ? "u\(number)" : nil,
                 tags: ["all", "t\(number % 4)"]
             )
         }
-        #expect(try await self.bring(rows).allSatisfy { $0 == .created })
+        #expect(try await self.scenario.bring(rows).allSatisfy { $0 == .created })
         let first = try await self.all(nil)
         self.fixture.time.advance(.seconds(60))
-        #expect(try await self.bring(rows.reversed()).allSatisfy { $0 == .updated })
+        #expect(try await self.scenario.bring(rows.reversed()).allSatisfy { $0 == .updated })
         let second = try await self.all(nil)
         #expect(second.map(Shape.init) == first.map(Shape.init))
         #expect(second.map(\.row) == first.map(\.row))
@@ -114,13 +95,17 @@ import Testing
 
     @Test func tagsAndUserAreReplaced() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa", tags: ["old", "kept"])
-        #expect(try await self.bring([self.row("aa", user: "bob", tags: ["kept", "new"])]) == [.updated])
+        #expect(
+            try await self.scenario.bring([ImportedRegistration.row("aa", user: "bob", tags: ["kept", "new"])]) == [
+                .updated
+            ]
+        )
         let now = try #require(try await self.store.registration(id, app: .default))
         #expect(now.user?.name == "bob")
         #expect(now.tags.map(\.name) == ["kept", "new", "username:bob"])
         #expect(try await self.audience("old").isEmpty)
         #expect(try await self.audience("username:ann").isEmpty)
-        #expect(try await self.bring([self.row("aa")]) == [.updated])
+        #expect(try await self.scenario.bring([ImportedRegistration.row("aa")]) == [.updated])
         let bare = try #require(try await self.store.registration(id, app: .default))
         #expect(bare.user == nil)
         #expect(bare.tags.isEmpty)
@@ -128,7 +113,10 @@ import Testing
 
     @Test func anImportChangesTheHandleOfAKnownID() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
-        #expect(try await self.bring([self.row("bb", id: id, user: "bob", tags: ["t"], pns: .fcm)]) == [.updated])
+        #expect(
+            try await self.scenario.bring([ImportedRegistration.row("bb", id: id, user: "bob", tags: ["t"], pns: .fcm)])
+                == [.updated]
+        )
         let now = try #require(try await self.store.registration(id, app: .default))
         #expect(now.handle?.text == "bb")
         #expect(now.row == 1)
@@ -139,24 +127,28 @@ import Testing
     @Test func anImportedHandleLeavesItsEarlierRegistration() async throws {
         let old = try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
         let new = try #require(RegistrationID("new"))
-        #expect(try await self.bring([self.row("aa", id: new, user: "bob", tags: ["t"])]) == [.created])
+        #expect(
+            try await self.scenario.bring([ImportedRegistration.row("aa", id: new, user: "bob", tags: ["t"])]) == [
+                .created
+            ]
+        )
         #expect(try await self.store.registration(old, app: .default)?.state == .replaced)
         let now = try #require(try await self.store.registration(new, app: .default))
         #expect(now.state == .live)
         #expect(try await self.audience("t") == [now.row])
         let other = try await self.scenario.register(user: "cy", handle: "cc")
-        #expect(try await self.bring([self.row("aa", id: other, user: "cy")]) == [.updated])
+        #expect(try await self.scenario.bring([ImportedRegistration.row("aa", id: other, user: "cy")]) == [.updated])
         #expect(try await self.store.registration(new, app: .default)?.state == .replaced)
     }
 
     @Test func theLaterOfTwoRowsWins() async throws {
         let (one, two) = (try #require(RegistrationID("one")), try #require(RegistrationID("two")))
         let rows = [
-            try self.row("zz", id: one, user: "a"), try self.row("mm", user: "b"),
-            try self.row("aa", id: one, user: "c"),
-            try self.row("mm", user: "d"), try self.row("aa", id: two, user: "e"),
+            try ImportedRegistration.row("zz", id: one, user: "a"), try ImportedRegistration.row("mm", user: "b"),
+            try ImportedRegistration.row("aa", id: one, user: "c"),
+            try ImportedRegistration.row("mm", user: "d"), try ImportedRegistration.row("aa", id: two, user: "e"),
         ]
-        #expect(try await self.bring(rows) == [.created, .created, .updated, .updated, .created])
+        #expect(try await self.scenario.bring(rows) == [.created, .created, .updated, .updated, .created])
         let live = try await self.all()
         #expect(Set(live.compactMap { $0.user?.name }) == ["d", "e"])
         #expect(try await self.store.registration(one, app: .default)?.state == .replaced)
@@ -166,11 +158,11 @@ import Testing
     @Test func knownAndNewRowsMayBeMixed() async throws {
         let known = try await self.scenario.register(user: "ann", handle: "h025", tags: ["old"])
         var rows = try (100..<200).map { number in
-            try self.row("h\(number)", user: "u\(number)", tags: ["all", "t\(number % 3)"])
+            try ImportedRegistration.row("h\(number)", user: "u\(number)", tags: ["all", "t\(number % 3)"])
         }
-        rows.append(try self.row("h025", user: "ann", tags: ["all"]))
-        rows.append(try self.row("h150", user: "bob", tags: ["all"]))
-        let results = try await self.bring(rows)
+        rows.append(try ImportedRegistration.row("h025", user: "ann", tags: ["all"]))
+        rows.append(try ImportedRegistration.row("h150", user: "bob", tags: ["all"]))
+        let results = try await self.scenario.bring(rows)
         #expect(results == Array(repeating: .created, count: 100) + [.updated, .updated])
         #expect(try await self.audience("all").count == 101)
         #expect(try await self.audience("username:u150").isEmpty)
@@ -203,7 +195,11 @@ import Testing
             #expect(try await self.scenario.prune(limit: 10) == 1)
         }
         #expect(try await self.store.registration(id, app: .default)?.state == state)
-        #expect(try await self.bring([self.row("cc", id: id, user: "ann", tags: ["t"])]) == [.updated])
+        #expect(
+            try await self.scenario.bring([ImportedRegistration.row("cc", id: id, user: "ann", tags: ["t"])]) == [
+                .updated
+            ]
+        )
         let now = try #require(try await self.store.registration(id, app: .default))
         #expect(now.state == .live)
         #expect(now.ended == nil)
@@ -216,7 +212,11 @@ import Testing
             .delete(id),
             of: RegisterJob(app: .default, sequence: try await self.scenario.sequence())
         )
-        #expect(try await self.bring([self.row("aa", id: id), self.row("bb")]) == [.gone, .created])
+        #expect(
+            try await self.scenario.bring([ImportedRegistration.row("aa", id: id), ImportedRegistration.row("bb")]) == [
+                .gone, .created,
+            ]
+        )
         #expect(try await self.store.registration(id, app: .default)?.state == .deleted)
     }
 
@@ -228,11 +228,11 @@ import Testing
         if jobIsLater { numbers = [try await self.scenario.sequence(), numbers[1]] }
         #expect((numbers[0] > numbers[1]) == jobIsLater)
         let (job, imported) = (numbers[0], numbers[1])
-        let row = try self.row("bb", id: id, user: "ann", tags: ["import"])
+        let row = try ImportedRegistration.row("bb", id: id, user: "ann", tags: ["import"])
         for isImport in [importIsDoneFirst, !importIsDoneFirst] {
             if isImport {
                 let expected: ImportResult = jobIsLater && !importIsDoneFirst ? .superseded : .updated
-                #expect(try await self.bring([row], sequence: imported) == [expected])
+                #expect(try await self.scenario.bring([row], sequence: imported) == [expected])
             } else {
                 let result = try await self.scenario.upsert(id, user: "ann", handle: "cc", tags: ["job"], sequence: job)
                 #expect(result == (!jobIsLater && importIsDoneFirst ? .superseded : .done))
@@ -247,9 +247,10 @@ import Testing
         let mine = try await self.scenario.register(user: "ann", handle: "aa")
         let begun = try await self.store.beginImport()
         try await self.scenario.register(user: "bob", handle: "bb")
-        let results = try await self.bring(
+        let results = try await self.scenario.bring(
             [
-                self.row("bb"), self.row("bb", id: RegistrationID("fresh")), self.row("bb", id: mine, user: "ann"),
+                ImportedRegistration.row("bb"), ImportedRegistration.row("bb", id: RegistrationID("fresh")),
+                ImportedRegistration.row("bb", id: mine, user: "ann"),
             ],
             sequence: begun
         )
@@ -272,7 +273,11 @@ import Testing
             )
         )
         #expect(deletion == .notFound)
-        #expect(try await self.bring([self.row("bb", id: id, user: "ann")], sequence: begun) == [.superseded])
+        #expect(
+            try await self.scenario.bring([ImportedRegistration.row("bb", id: id, user: "ann")], sequence: begun) == [
+                .superseded
+            ]
+        )
         // As if one had come after the other: it was ann's for a moment.
         #expect(try await self.all().isEmpty)
         #expect(try await self.store.registration(id, app: .default)?.state == .deleted)
@@ -281,7 +286,7 @@ import Testing
     @Test func appsAreSeparate() async throws {
         let other = try AppID("other")
         let sequence = try await self.store.beginImport()
-        let row = try self.row("aa", id: RegistrationID("same"), tags: ["t"])
+        let row = try ImportedRegistration.row("aa", id: RegistrationID("same"), tags: ["t"])
         for app in [AppID.default, other] {
             #expect(
                 try await self.store.importRegistrations([row], app: app, sequence: sequence, lifetime: nil).results

@@ -89,7 +89,7 @@ extension RandomWork {
             list = devices
             audience = .list(devices.count)
         default:
-            let calls = self.hubCalls()
+            let calls = try self.hubCalls()
             list = calls
             audience = .hub(.tag(try self.tag()), calls: calls.count.count)
         }
@@ -99,10 +99,10 @@ extension RandomWork {
     }
 
     /// What stands in the places from the first on.
-    private mutating func hubCalls() -> RecipientList {
+    private mutating func hubCalls() throws -> RecipientList {
         RecipientList(
-            handles: (1...self.number(1...3)).map { place in
-                Recipient(place: place, pns: .apns, handle: Handle(stored: "call\(place)"), reference: nil)
+            handles: try (1...self.number(1...3)).map { place in
+                Recipient(place: place, pns: .apns, call: .tag(try Tag("call\(place)", .folded)))
             }
         )
     }

@@ -335,7 +335,7 @@ import Testing
         let late = try #require(
             try await self.store.deadLetters(DeadLetterQuery(app: .default, limit: 1)).items.first
         )
-        #expect(late.blockedReason?.contains("time is over") == true)
+        #expect(late.blockedReason?.contains("expired at") == true)
         try await self.expectSound()
     }
 }

@@ -16,20 +16,8 @@ import Testing
         self.scenario = Scenario(self.fixture)
     }
 
-    /// Removes until nothing is left; each chunk in a store of its own, as after a crash.
     private func clean(_ kind: Retained, olderThan age: Duration, limit: Int = 100) async throws -> Int {
-        var (removed, cursor, chunks) = (0, Int64(0), 0)
-        while true {
-            let store = try self.fixture.another()
-            let chunk = try await store.perform(.remove(kind, olderThan: age, after: cursor), limit: limit)
-            // Few rows may go beyond the limit: a job's own go together.
-            #expect(chunk.rows <= limit + 16)
-            removed += chunk.rows
-            chunks += 1
-            guard let next = chunk.next, chunks < 1000 else { break }
-            cursor = next
-        }
-        return removed
+        try await Scenario.clean(kind, olderThan: age, limit: limit) { try self.fixture.another() }
     }
 
     /// Whether a request with that key is taken for a repeat of a job's.
@@ -43,32 +31,10 @@ import Testing
         return try await self.store.accept([again]).answers == [.repeated(job.id)]
     }
 
-    /// A send to so many devices, all of which fail.
-    private func failed(_ devices: Int, pages: Int = 10, tag: String = "t", key: String? = nil) async throws -> Job {
-        for number in 0..<devices {
-            try await self.scenario.register(user: "u\(tag)\(number)", handle: "aa\(tag)\(number)", tags: [tag])
-        }
-        let new = NewJob(
-            app: .default,
-            work: .send(try self.scenario.campaign(to: tag)),
-            lifetime: .seconds(3600),
-            idempotency: key.map { .init(caller: "c", route: "r", key: $0, hash: [1]) }
-        )
-        let job = try await self.scenario.accept(new)
-        for (page, key) in try await self.scenario.fanOut(job, pages: pages).enumerated() {
-            let size = min(pages, devices - page * pages)
-            let failures = (0..<size).map {
-                DeviceFailure(row: Int64(page * pages + $0 + 1), failure: .rejected, status: 400, reason: "Bad")
-            }
-            _ = try await self.scenario.record(BatchOutcome(key: key, failures: failures, at: self.time.wall))
-        }
-        return job
-    }
-
     @Test func aFinishedJobIsRemovedAndAYoungerOneStays() async throws {
-        let old = try await self.failed(3)
+        let old = try await self.scenario.failed(3)
         self.time.advance(Self.day)
-        let young = try await self.failed(2, tag: "young")
+        let young = try await self.scenario.failed(2, tag: "young")
         self.time.advance(.seconds(3600))
         #expect(try await self.clean(.jobs, olderThan: Self.day) > 0)
         #expect(try await self.store.job(old.id, app: .default) == nil)
@@ -83,7 +49,7 @@ import Testing
     }
 
     @Test func countsOutliveDeviceResults() async throws {
-        let job = try await self.failed(25)
+        let job = try await self.scenario.failed(25)
         let before = try await self.scenario.counts(job.id)
         #expect(before.failed[.rejected] == 25)
         self.time.advance(Self.day)
@@ -94,13 +60,13 @@ import Testing
 
     @Test func rowsOfAWrongClockDoNotBlockOthers() async throws {
         self.time.jump(.seconds(400 * 86_400))
-        _ = try await self.failed(3)
+        _ = try await self.scenario.failed(3)
         func die(_ body: UInt8) async throws {
             try await self.scenario.deadLetter("m", type: "t", app: nil, body: [body])
         }
         try await die(1)
         self.time.jump(.seconds(-400 * 86_400))
-        _ = try await self.failed(5, tag: "later")
+        _ = try await self.scenario.failed(5, tag: "later")
         try await die(2)
         self.time.advance(Self.day)
         #expect(try await self.clean(.devices, olderThan: Self.day) == 5)
@@ -135,7 +101,7 @@ import Testing
     @Test(arguments: [Duration.seconds(60), .seconds(2 * 86_400)])
     func jobsAcceptedWithASlowClockAreNotOld(age: Duration) async throws {
         self.time.jump(.seconds(-400 * 86_400))
-        let job = try await self.failed(1, key: "k")
+        let job = try await self.scenario.failed(1, key: "k")
         self.time.jump(.seconds(400 * 86_400))
         self.time.advance(.seconds(86_399))
         _ = try await self.clean(.jobs, olderThan: age)
@@ -148,7 +114,7 @@ import Testing
 
     /// A retention that is shorter than a key's life does not shorten that.
     @Test func aJobIsKeptAsLongAsItsIdempotencyKey() async throws {
-        let job = try await self.failed(1, key: "k")
+        let job = try await self.scenario.failed(1, key: "k")
         self.time.advance(.seconds(86_399))
         #expect(try await self.clean(.jobs, olderThan: .seconds(60)) > 0)
         #expect(try await self.scenario.job(job.id).state == .completed)
@@ -177,10 +143,10 @@ import Testing
     @Test func keptJobsDoNotBlockTheRemovalOfOthers() async throws {
         var kept: [Job] = []
         for number in 0..<5 {
-            kept.append(try await self.failed(1, tag: "k\(number)", key: "k\(number)"))
+            kept.append(try await self.scenario.failed(1, tag: "k\(number)", key: "k\(number)"))
             self.time.advance(.milliseconds(1))
         }
-        let free = try await self.failed(1, tag: "free")
+        let free = try await self.scenario.failed(1, tag: "free")
         self.time.advance(.seconds(3600))
         _ = try await self.clean(.jobs, olderThan: .seconds(60), limit: 2)
         #expect(try await self.store.job(free.id, app: .default) == nil)
@@ -189,7 +155,7 @@ import Testing
 
     /// Whoever dies between two chunks leaves a job whose counts are whole; the next goes on.
     @Test func aLargeJobIsRemovedInChunks() async throws {
-        let job = try await self.failed(30, pages: 2)
+        let job = try await self.scenario.failed(30, pages: 2)
         let before = try await self.scenario.counts(job.id)
         self.time.advance(Self.day)
         var chunks = 0

@@ -103,7 +103,7 @@ import Testing
 
     /// What a hub over a wire answers to a call, and says of it later.
     @Test func answersOfHubs() async throws {
-        let call = Recipient(place: 1, pns: .apns, handle: Handle(stored: HubAddress.everyone.text), reference: nil)
+        let call = Recipient(place: 1, pns: .apns, call: .everyone)
         let list = RecipientList(handles: [call])
         let send = SendRequest(to: .hub(.everyone, calls: 1), content: .message(.init(body: "b")))
         let job = try await self.scenario.accept(

@@ -13,34 +13,6 @@ import Testing
         self.scenario = RegistrationScenario(self.fixture)
     }
 
-    private func change(
-        _ request: RegisterRequest,
-        user: String = "ann",
-        sequence: Int64? = nil,
-        most: Int = 3
-    ) async throws -> RegisterResult? {
-        let number: Int64
-        if let sequence { number = sequence } else { number = try await self.scenario.sequence() }
-        return try await self.store.register(
-            request,
-            of: RegisterJob(app: .default, user: try UserName(user, .folded), sequence: number, most: most)
-        )
-    }
-
-    private func put(
-        _ id: String,
-        handle: String? = nil,
-        user: String = "ann",
-        sequence: Int64? = nil
-    ) async throws -> RegisterResult? {
-        let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: handle ?? "h-\(id)"), tags: [])
-        return try await self.change(
-            .upsert(try #require(RegistrationID(id)), upsert),
-            user: user,
-            sequence: sequence
-        )
-    }
-
     private func state(_ id: String) async throws -> Registration.State? {
         try await self.store.registration(try #require(RegistrationID(id)), app: .default)?.state
     }
@@ -51,12 +23,12 @@ import Testing
     }
 
     @Test func aRegistrationBeyondTheLimitEndsTheOldest() async throws {
-        for id in ["a", "b", "c"] { #expect(try await self.put(id) == .done) }
-        #expect(try await self.put("other", user: "bob") == .done)
+        for id in ["a", "b", "c"] { #expect(try await self.scenario.put(id) == .done) }
+        #expect(try await self.scenario.put("other", user: "bob") == .done)
         // It registers again, and is the youngest.
-        #expect(try await self.put("a") == .done)
+        #expect(try await self.scenario.put("a") == .done)
         #expect(try await self.live() == ["a", "b", "c"])
-        #expect(try await self.put("d") == .done)
+        #expect(try await self.scenario.put("d") == .done)
         #expect(try await self.live() == ["a", "c", "d"])
         let id = try #require(RegistrationID("b"))
         let ended = try #require(try await self.store.registration(id, app: .default))
@@ -66,11 +38,11 @@ import Testing
                 == "its user has more than the 3 live registrations allowed, and this was the oldest"
         )
         // Its device registers again: it takes the place of another.
-        #expect(try await self.put("b") == .done)
+        #expect(try await self.scenario.put("b") == .done)
         #expect(try await self.live() == ["a", "b", "d"])
         #expect(try await self.live("bob") == ["other"])
         // A device that is handed over counts as its new user's.
-        #expect(try await self.put("other", user: "ann") == .done)
+        #expect(try await self.scenario.put("other", user: "ann") == .done)
         #expect(try await self.live() == ["b", "other", "d"])
         #expect(try await self.fixture.faults() == [])
     }
@@ -81,9 +53,9 @@ import Testing
         var sequences: [Int64] = []
         for _ in 0..<4 { sequences.append(try await self.scenario.sequence()) }
         let ids = ["a", "b", "c", "d"]
-        for number in order { #expect(try await self.put(ids[number], sequence: sequences[number]) == .done) }
+        for number in order { #expect(try await self.scenario.put(ids[number], sequence: sequences[number]) == .done) }
         #expect(try await self.live().sorted() == ["b", "c", "d"])
-        #expect(try await self.put("a", sequence: sequences[0]) == .done)
+        #expect(try await self.scenario.put("a", sequence: sequences[0]) == .done)
         #expect(try await self.live().sorted() == ["b", "c", "d"])
     }
 
@@ -100,10 +72,10 @@ import Testing
         _ = try await self.store.importRegistrations(rows, app: .default, sequence: sequence, lifetime: nil)
         #expect(try await self.live().count == 10)
         // One that they make themselves takes the place of one of those.
-        #expect(try await self.put("own") == .done)
+        #expect(try await self.scenario.put("own") == .done)
         #expect(try await self.live().count == 10)
         #expect(try await self.live().contains("own"))
-        #expect(try await self.put("own", handle: "another") == .done)
+        #expect(try await self.scenario.put("own", handle: "another") == .done)
         #expect(try await self.live().count == 10)
     }
 
@@ -116,11 +88,11 @@ import Testing
 
     @Test func endedRegistrationsOfAUserAreLimited() async throws {
         // One handle after another, as whoever wants to fill the store.
-        for number in 0..<20 { #expect(try await self.put("x\(number)", handle: "same") == .done) }
+        for number in 0..<20 { #expect(try await self.scenario.put("x\(number)", handle: "same") == .done) }
         // As long as an earlier change may come they are all known.
         #expect(try await self.known() == 20)
         self.fixture.time.advance(.seconds(86_400))
-        for number in 20..<40 { #expect(try await self.put("x\(number)", handle: "same") == .done) }
+        for number in 20..<40 { #expect(try await self.scenario.put("x\(number)", handle: "same") == .done) }
         // Those of the last day are left.
         #expect(try await self.known() == 20)
         #expect(try await self.live() == ["x39"])
@@ -148,22 +120,22 @@ import Testing
     func aRegistrationDeletedLastIsGoneInAnyOrder(steps: [Step]) async throws {
         for (number, order) in Self.orders(of: steps.count).enumerated() {
             let id = "id-\(number)"
-            #expect(try await self.put("holder-\(number)", handle: "h", user: "bob") == .done)
+            #expect(try await self.scenario.put("holder-\(number)", handle: "h", user: "bob") == .done)
             var sequences: [Int64] = []
             for _ in steps { sequences.append(try await self.scenario.sequence()) }
             for index in order + [order[0]] {
                 switch steps[index] {
-                case .put(let handle): _ = try await self.put(id, handle: handle, sequence: sequences[index])
+                case .put(let handle): _ = try await self.scenario.put(id, handle: handle, sequence: sequences[index])
                 case .delete:
                     let request = RegisterRequest.delete(try #require(RegistrationID(id)))
-                    _ = try await self.change(request, sequence: sequences[index])
+                    _ = try await self.scenario.change(request, sequence: sequences[index])
                 }
             }
             let state = try await self.state(id)
             #expect(state == nil || state == .deleted, "\(order)")
             #expect(try await self.live("bob").isEmpty, "\(order)")
             // What is later than all works, unless it was there and was deleted.
-            #expect(try await self.put(id) == (state == nil ? .done : .gone), "\(order)")
+            #expect(try await self.scenario.put(id) == (state == nil ? .done : .gone), "\(order)")
             #expect(try await self.fixture.faults() == [])
         }
     }
@@ -171,8 +143,8 @@ import Testing
     @Test func aDeletionStopsEarlierChangesOfItsUserAlone() async throws {
         let earlier = try await self.scenario.sequence()
         let delete = RegisterRequest.delete(try #require(RegistrationID("x")))
-        #expect(try await self.change(delete, user: "bob") == .notFound)
-        #expect(try await self.put("x", sequence: earlier) == .done)
+        #expect(try await self.scenario.change(delete, user: "bob") == .notFound)
+        #expect(try await self.scenario.put("x", sequence: earlier) == .done)
         #expect(try await self.state("x") == .live)
         // An operator's stops everybody's.
         let late = try await self.scenario.sequence()
@@ -182,20 +154,20 @@ import Testing
             of: RegisterJob(app: .default, sequence: try await self.scenario.sequence(), most: 3)
         )
         #expect(result == .notFound)
-        #expect(try await self.put("y", sequence: late) == .superseded)
-        #expect(try await self.put("y", user: "bob", sequence: late) == .superseded)
-        #expect(try await self.put("y", user: "bob") == .done)
+        #expect(try await self.scenario.put("y", sequence: late) == .superseded)
+        #expect(try await self.scenario.put("y", user: "bob", sequence: late) == .superseded)
+        #expect(try await self.scenario.put("y", user: "bob") == .done)
     }
 
     /// Signed in and out on another's phone: the deletion is done before the takeover that it undoes.
     @Test(arguments: [false, true]) func aLateTakeoverOfADeletedRegistrationEndsIt(isThere: Bool) async throws {
-        if isThere { #expect(try await self.put("x", handle: "h", user: "bob") == .done) }
+        if isThere { #expect(try await self.scenario.put("x", handle: "h", user: "bob") == .done) }
         let owners = try await self.scenario.sequence()
         let takeover = try await self.scenario.sequence()
         let delete = RegisterRequest.delete(try #require(RegistrationID("x")))
-        #expect(try await self.change(delete) == .notFound)
-        if !isThere { #expect(try await self.put("x", handle: "h", user: "bob", sequence: owners) == .done) }
-        for _ in 0..<2 { _ = try await self.put("x", handle: "h", sequence: takeover) }
+        #expect(try await self.scenario.change(delete) == .notFound)
+        if !isThere { #expect(try await self.scenario.put("x", handle: "h", user: "bob", sequence: owners) == .done) }
+        for _ in 0..<2 { _ = try await self.scenario.put("x", handle: "h", sequence: takeover) }
         #expect(try await self.state("x") == .deleted)
         #expect(try await self.live() == [])
         #expect(try await self.live("bob") == [])
@@ -206,7 +178,7 @@ import Testing
         let sequence = try await self.store.beginImport()
         for id in ["x", "y"] {
             let delete = RegisterRequest.delete(try #require(RegistrationID(id)))
-            #expect(try await self.change(delete, user: id == "x" ? "ann" : "bob") == .notFound)
+            #expect(try await self.scenario.change(delete, user: id == "x" ? "ann" : "bob") == .notFound)
         }
         let rows = try ["x", "y", "z"].map { id in
             ImportedRegistration(
@@ -231,18 +203,18 @@ import Testing
     @Test(arguments: [false, true]) func aDeletionIsRememberedWhileEarlierChangesMayArrive(clockIsBehind: Bool)
         async throws
     {
-        #expect(try await self.put("x") == .done)
+        #expect(try await self.scenario.put("x") == .done)
         let late = try await self.scenario.sequence()
         if clockIsBehind { self.fixture.time.jump(.seconds(-400 * 86_400)) }
-        #expect(try await self.change(.delete(try #require(RegistrationID("x")))) == .done)
+        #expect(try await self.scenario.change(.delete(try #require(RegistrationID("x")))) == .done)
         if clockIsBehind { self.fixture.time.jump(.seconds(400 * 86_400)) }
         self.fixture.time.advance(.seconds(86_399))
         try await self.fixture.perform(.remove(.registrations, olderThan: .seconds(60)), limit: 10)
-        #expect(try await self.put("x", sequence: late) == .gone)
+        #expect(try await self.scenario.put("x", sequence: late) == .gone)
         self.fixture.time.advance(.seconds(1))
         try await self.fixture.perform(.remove(.registrations, olderThan: .seconds(60)), limit: 10)
         #expect(try await self.state("x") == nil)
-        #expect(try await self.put("x", sequence: late) == .refused("its time is over"))
-        #expect(try await self.put("x") == .done)
+        #expect(try await self.scenario.put("x", sequence: late) == .refused("its time is over"))
+        #expect(try await self.scenario.put("x") == .done)
     }
 }

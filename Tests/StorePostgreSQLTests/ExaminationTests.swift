@@ -52,7 +52,7 @@ import Testing
     @Test func whoCanTakeTheServersPlaceIsSaid() {
         let found = self.wrong([ServerExamination.Server(name: "one", state: .standby, weakMode: "require")])
         #expect(
-            found.count == 1 && found[0].hasPrefix("PostgreSQL TLS: one: sslmode=require takes another server for it")
+            found.count == 1 && found[0].hasPrefix("PostgreSQL TLS: one: sslmode=require does not check the server's identity")
         )
     }
 

@@ -27,34 +27,6 @@ struct ForgettingTests {
         try await self.store.register(.delete(id), of: RegisterJob(app: app, sequence: sequence))
     }
 
-    private func change(
-        _ request: RegisterRequest,
-        user: String = "ann",
-        sequence: Int64? = nil,
-        most: Int = 3
-    ) async throws -> RegisterResult? {
-        let number: Int64
-        if let sequence { number = sequence } else { number = try await self.scenario.sequence() }
-        return try await self.store.register(
-            request,
-            of: RegisterJob(app: .default, user: try UserName(user, .folded), sequence: number, most: most)
-        )
-    }
-
-    private func put(
-        _ id: String,
-        handle: String? = nil,
-        user: String = "ann",
-        sequence: Int64? = nil
-    ) async throws -> RegisterResult? {
-        let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: handle ?? "h-\(id)"), tags: [])
-        return try await self.change(
-            .upsert(try #require(RegistrationID(id)), upsert),
-            user: user,
-            sequence: sequence
-        )
-    }
-
     @Test func releasedHandlesAreForgottenAfterTheOldestJob() async throws {
         func count() async throws -> Int {
             try await self.keep.store.pool.read {
@@ -85,13 +57,13 @@ struct ForgettingTests {
             let sequence = try await self.scenario.sequence()
             first = first ?? sequence
             let delete = RegisterRequest.delete(try #require(RegistrationID("x\(number)")))
-            for _ in 0..<2 { #expect(try await self.change(delete, sequence: sequence) == .notFound) }
+            for _ in 0..<2 { #expect(try await self.scenario.change(delete, sequence: sequence) == .notFound) }
         }
         #expect(try await self.rows("tombstone") == 3)
-        #expect(try await self.change(.delete(.random()), user: "bob") == .notFound)
+        #expect(try await self.scenario.change(.delete(.random()), user: "bob") == .notFound)
         #expect(try await self.rows("tombstone") == 4)
         let earlier = try #require(first) - 1
-        #expect(try await self.put("x9", sequence: earlier) == .superseded)
+        #expect(try await self.scenario.put("x9", sequence: earlier) == .superseded)
         self.keep.time.advance(.seconds(2 * 86_400 - 1))
         try await self.scenario.expireRegistrations(limit: 10)
         #expect(try await self.rows("tombstone") == 4)

@@ -20,31 +20,6 @@ struct ImportCostTests {
         self.scenario = self.keep.scenario
     }
 
-    /// A row in short.
-    private func row(
-        _ handle: String,
-        id: RegistrationID? = nil,
-        user: String? = nil,
-        tags: [String] = [],
-        pns: PushService = .apns,
-        expires: Timestamp? = nil
-    ) throws -> ImportedRegistration {
-        ImportedRegistration(
-            id: id,
-            pns: pns,
-            handle: Handle(stored: handle),
-            user: try user.map { try UserName($0, .folded) },
-            tags: try tags.map { try PushModel.Tag($0, .folded) },
-            expires: expires
-        )
-    }
-
-    private func bring(_ rows: [ImportedRegistration], sequence: Int64? = nil) async throws -> [ImportResult] {
-        let number: Int64
-        if let sequence { number = sequence } else { number = try await self.store.beginImport() }
-        return try await self.store.importRegistrations(rows, app: .default, sequence: number, lifetime: nil).results
-    }
-
     /// The memory that an import may use is given back, also where it fails.
     @Test(arguments: [false, true])
     func theCacheShrinksAfterAnImport(fails: Bool) async throws {
@@ -59,11 +34,11 @@ struct ImportCostTests {
             }
         }
         let sequence = try await self.store.beginImport()
-        let rows = try (0..<2000).map { try self.row("handle-\($0)", user: "u\($0)", tags: ["t"]) }
+        let rows = try (0..<2000).map { try ImportedRegistration.row("handle-\($0)", user: "u\($0)", tags: ["t"]) }
         if fails {
-            await #expect(throws: StoreError.self) { try await self.bring(rows, sequence: sequence) }
+            await #expect(throws: StoreError.self) { try await self.scenario.bring(rows, sequence: sequence) }
         } else {
-            #expect(try await self.bring(rows, sequence: sequence).count == 2000)
+            #expect(try await self.scenario.bring(rows, sequence: sequence).count == 2000)
         }
         #expect(try await cache() == before)
         #expect(before == SQLiteStore.cacheSize)
@@ -71,14 +46,14 @@ struct ImportCostTests {
 
     @Test func aLargeImportIsSeveralTransactionsAndDelaysNoOtherWrite() async throws {
         let rows = try (0..<20_000).map {
-            try self.row("h\($0 &* 7919 % 20_011)", user: "u\($0)", tags: ["all", "t\($0 % 7)"])
+            try ImportedRegistration.row("h\($0 &* 7919 % 20_011)", user: "u\($0)", tags: ["all", "t\($0 % 7)"])
         }
         let before = self.keep.store.writer.commits
         let store = self.store
         let isDone = NIOLockedValueBox(false)
         async let imported = {
             defer { isDone.withLockedValue { $0 = true } }
-            return try await self.bring(rows)
+            return try await self.scenario.bring(rows)
         }()
         var others = 0
         while !isDone.withLockedValue({ $0 }) {

@@ -27,48 +27,14 @@ struct RetentionTests {
         try await self.keep.store.pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? 0 }
     }
 
-    /// Removes until nothing is left; each chunk in a store of its own, as after a crash.
     private func clean(_ kind: Retained, olderThan age: Duration, limit: Int = 100) async throws -> Int {
-        var (removed, cursor, chunks) = (0, Int64(0), 0)
-        while true {
-            let store = try self.keep.another()
-            let chunk = try await store.perform(.remove(kind, olderThan: age, after: cursor), limit: limit)
-            // Few rows may go beyond the limit: a job's own go together.
-            #expect(chunk.rows <= limit + 16)
-            removed += chunk.rows
-            chunks += 1
-            guard let next = chunk.next, chunks < 1000 else { break }
-            cursor = next
-        }
-        return removed
-    }
-
-    /// A send to so many devices, all of which fail.
-    private func failed(_ devices: Int, pages: Int = 10, tag: String = "t", key: String? = nil) async throws -> Job {
-        for number in 0..<devices {
-            try await self.scenario.register(user: "u\(tag)\(number)", handle: "aa\(tag)\(number)", tags: [tag])
-        }
-        let new = NewJob(
-            app: .default,
-            work: .send(try self.scenario.campaign(to: tag)),
-            lifetime: .seconds(3600),
-            idempotency: key.map { .init(caller: "c", route: "r", key: $0, hash: [1]) }
-        )
-        let job = try await self.scenario.accept(new)
-        for (page, key) in try await self.scenario.fanOut(job, pages: pages).enumerated() {
-            let size = min(pages, devices - page * pages)
-            let failures = (0..<size).map {
-                DeviceFailure(row: Int64(page * pages + $0 + 1), failure: .rejected, status: 400, reason: "Bad")
-            }
-            _ = try await self.scenario.record(BatchOutcome(key: key, failures: failures, at: self.time.wall))
-        }
-        return job
+        try await Scenario.clean(kind, olderThan: age, limit: limit) { try self.keep.another() }
     }
 
     @Test func aFinishedJobLeavesNoRow() async throws {
-        let old = try await self.failed(3)
+        let old = try await self.scenario.failed(3)
         self.time.advance(Self.day)
-        let young = try await self.failed(2, tag: "young")
+        let young = try await self.scenario.failed(2, tag: "young")
         self.time.advance(.seconds(3600))
         #expect(try await self.clean(.jobs, olderThan: Self.day) > 0)
         #expect(try await self.store.job(old.id, app: .default) == nil)

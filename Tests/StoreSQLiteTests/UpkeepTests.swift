@@ -25,29 +25,8 @@ struct UpkeepTests {
         try SQLiteStore(configuration: .init(path: path), source: self.keep.time)
     }
 
-    /// Two batches, one of which has a device to retry, and one that failed.
-    private func fill() async throws -> Job {
-        for number in 0..<6 {
-            try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"])
-        }
-        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
-        let keys = try await self.scenario.fanOut(job, pages: 3)
-        let failure = DeviceFailure(row: 1, failure: .rejected, status: 400, reason: "Bad")
-        let retry = RetryDevice(row: 2, tries: 1, wait: .zero)
-        let time = self.keep.time.wall
-        let first = BatchOutcome(key: keys[0], accepted: 1, failures: [failure], retries: [retry], at: time)
-        _ = try await self.scenario.record(first)
-        _ = try await self.scenario.record(BatchOutcome(key: keys[1], accepted: 3, at: time))
-        return job
-    }
-
-    private func finish(_ job: Job) async throws {
-        let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
-        #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 1, at: self.keep.time.wall)))
-    }
-
     @Test func aBackupIsWholeWhileTheStoreIsInUse() async throws {
-        let job = try await self.fill()
+        let job = try await self.scenario.partlyDone()
         let file = self.path("copy.sqlite")
         let scenario = self.scenario
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -71,10 +50,10 @@ struct UpkeepTests {
 
     /// The disaster: a backup, more work, the store lost, the backup put back, and everything goes on from there.
     @Test func aBackupCanBeRestored() async throws {
-        let job = try await self.fill()
+        let job = try await self.scenario.partlyDone()
         let file = self.path("copy.sqlite")
         try SQLiteStore.backUp(self.store.configuration.path, to: file)
-        try await self.finish(job)
+        try await self.scenario.finish(partlyDone: job)
         let path = self.path("restored.sqlite")
         // What another process has open is not replaced, and nothing is left behind.
         do {
@@ -133,7 +112,7 @@ struct UpkeepTests {
 
     @Test(arguments: damages)
     func aCheckFindsDamage(damage: Damage) async throws {
-        try await self.finish(try await self.fill())
+        try await self.scenario.finish(partlyDone: try await self.scenario.partlyDone())
         #expect(try await self.keep.store.audit(after: 0, limit: 1000).faults == [])
         try await self.keep.store.write { try $0.database.execute(sql: damage.sql) }
         let faults = try await self.keep.store.audit(after: 0, limit: 1000).faults
@@ -142,7 +121,7 @@ struct UpkeepTests {
 
     /// A device to retry without a next attempt is lost.
     @Test func aCheckFindsALostDevice() async throws {
-        _ = try await self.fill()
+        _ = try await self.scenario.partlyDone()
         #expect(try await self.keep.store.audit(after: 0, limit: 1000).faults == [])
         try await self.keep.store.write { try $0.database.execute(sql: "DELETE FROM batch WHERE attempt = 1") }
         let faults = try await self.keep.store.audit(after: 0, limit: 1000).faults

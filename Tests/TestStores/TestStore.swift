@@ -26,8 +26,6 @@ package enum TestStore {
         return [
             "PUSHLINE_STORE_PATH": "", "PUSHLINE_STORE_URL": try server.makeStore().url,
             "PUSHLINE_STORE_PASSWORD_FILE": server.passwordFile, "PUSHLINE_STORE_LOCK_FOLDER": folder.path,
-            // Programs open none while its driver is not finished.
-            "PUSHLINE_TEST_POSTGRESQL_STORE": "yes",
         ]
     }
 

@@ -20,9 +20,6 @@
 #
 # DIR then has "password", the one of the roles, for tests "owner" and "programs", and "server.crt", what the certificate is checked with.
 
-# The driver is not finished: programs open a store at servers only where this is set.
-POSTGRES_UNFINISHED="PUSHLINE_TEST_POSTGRESQL_STORE=yes"
-
 postgres_programs() { find /usr/lib/postgresql/*/bin -name initdb -printf '%h\n' 2>/dev/null | sort -V | tail -n 1; }
 
 # The package makes and starts a cluster unless it is told not to.
@@ -110,7 +107,7 @@ GRANT pg_read_all_stats TO pushline" || return 1
     # An empty path: the configuration file names one.
     printf '%s\n' PUSHLINE_STORE_PATH= \
         "PUSHLINE_STORE_URL=postgresql://pushline@127.0.0.1:$port/pushline?sslmode=verify-full&sslrootcert=$(jq -rn --arg path "$dir/server.crt" '$path | @uri')" \
-        "PUSHLINE_STORE_PASSWORD_FILE=$dir/password" "PUSHLINE_STORE_LOCK_FOLDER=$locks" "$POSTGRES_UNFINISHED" >"$dir/settings"
+        "PUSHLINE_STORE_PASSWORD_FILE=$dir/password" "PUSHLINE_STORE_LOCK_FOLDER=$locks" >"$dir/settings"
     postgres_again "$dir"
 }
 
@@ -143,10 +140,12 @@ postgres_kill() {
     mapfile -t processes < <(postgres_processes "$1")
     [ "${#processes[@]}" -gt 0 ] || return 1
     kill -KILL "${processes[@]}" 2>/dev/null || true
-    # Whoever starts it again finds none that still has the files open.
+    # Whoever starts it again finds none that still has the files open; nor its file, for a server takes a process that nobody has
+    # waited for yet for one that runs.
     for process in "${processes[@]}"; do
         while kill -0 "$process" 2>/dev/null && ! grep -q '^State:[[:space:]]*[ZX]' "/proc/$process/status" 2>/dev/null; do sleep 0.02; done
     done
+    rm -f "$1/server/postmaster.pid"
 }
 
 postgres_start() {

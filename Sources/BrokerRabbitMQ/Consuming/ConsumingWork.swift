@@ -105,7 +105,7 @@ struct ConsumingWork: ConnectionWork {
             case .declare(let topology, let continuation):
                 self.declarations.append((topology, continuation))
             case .measure(_, let continuation):
-                continuation.resume(throwing: BrokerError(.unreachable, "There is no connection to the broker."))
+                continuation.resume(throwing: BrokerError.noConnection)
             case .stop:
                 break
             }

@@ -122,7 +122,7 @@ final class PublisherMailbox: Sendable {
         if case .blocked(let reason) = self.link.state {
             error = .blocked(reason)
         } else {
-            error = BrokerError(.timeout, "The broker did not confirm in time.")
+            error = .notConfirmed
         }
         for request in expired { request.fail(error) }
         return next

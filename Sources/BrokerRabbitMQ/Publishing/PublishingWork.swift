@@ -305,7 +305,7 @@ struct PublishingWork: ConnectionWork {
         let message = item.message
         // A hint may be lost, and is for a queue that ends with its process: no channel is changed for it.
         guard message.isPersistent else {
-            self.finish(item, BrokerError(.refused, "The broker did not take the message."))
+            self.finish(item, .notTaken())
             return
         }
         let queue = message.destination

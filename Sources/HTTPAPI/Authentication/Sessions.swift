@@ -24,7 +24,7 @@ struct Sessions: Sendable {
     ///   - passwordHash: The hash that the password fitted; nil in the demonstration scheme.
     ///   - app: The app.
     ///   - former: The secret of the session that this one replaces.
-    /// - Returns: The session and its secret; nil where the account was changed meanwhile.
+    /// - Returns: The session and its secret; nil if the account was changed meanwhile.
     /// - Throws: `StoreError`.
     func open(
         _ user: UserName,

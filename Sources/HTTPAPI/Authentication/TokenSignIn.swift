@@ -72,7 +72,7 @@ final class TokenSignIn: Sendable {
         }
         guard let name = verified.user else {
             throw self.forbidden(
-                "the token's claim \(settings.userClaim), which names the user, is missing or no text",
+                "the token's claim \(settings.userClaim), which names the user, is missing or is not a string",
                 app
             )
         }
@@ -82,12 +82,12 @@ final class TokenSignIn: Sendable {
         }
         // What a key sends by the classic route is for the devices with `from:` its name, whether it is revoked or not.
         guard try await !self.directory.hasKey(named: user, app: app, users: users) else {
-            throw self.forbidden("the token's user has the name of a key of the app", app)
+            throw self.forbidden("the token names a user, but the app has a key of that name", app)
         }
         if let account = try await self.directory.account(user, app: app)?.account {
             guard settings.sameUsers else {
                 throw self.forbidden(
-                    "the token's user has the name of an account: sign in with the account's password",
+                    "the app has an account with the name of the token's user: sign in with the account's password",
                     app
                 )
             }

@@ -123,7 +123,7 @@ struct ImportLine {
         do { return try make() } catch let error as InvalidValue { throw error.named(member) }
     }
 
-    /// The line that an import takes for this registration; nil where it is in no state to be imported.
+    /// The line that an import takes for this registration; nil if it is in no state to be imported.
     static func text(_ registration: Registration) -> [UInt8]? {
         guard let pns = registration.pns, let handle = registration.handle else { return nil }
         let own = registration.user.map { Tag(user: $0) }

@@ -88,7 +88,7 @@ struct StrictMembers {
         case .number(let text):
             // 3600.0 is a whole number too, in JSON.
             guard let value = Int(text) ?? Double(text).flatMap(Int.init(exactly:)), range.contains(value) else {
-                throw self.fault(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+                throw self.fault(name, InvalidValue.mustBeWhole(range))
             }
             return value
         case let other?: throw self.fault(name, other.mustBe("a number"))

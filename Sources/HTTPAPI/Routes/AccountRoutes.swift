@@ -39,7 +39,7 @@ struct AccountRoutes: Sendable {
         }
         // Basic authentication ends the name at the first colon.
         guard !name.name.utf8.contains(UInt8(ascii: ":")) else {
-            throw members.fault("name", "has no colon: nobody could sign in with it")
+            throw members.fault("name", "must not contain a colon: nobody could sign in with it")
         }
         guard let role = try Self.role(members) else { throw members.fault("role", "is required") }
         let password = try Self.password(members.requiredString("password"))
@@ -114,7 +114,7 @@ struct AccountRoutes: Sendable {
     /// - Throws: ``Problem`` 409 where the account is the caller's own and the request does not say so; 400 for another value.
     static func protect(_ name: UserName, _ request: APIRequest) throws {
         let isMeant = try request.query.strict(known: ["self"])["self"].map { text in
-            guard let value = Bool(text) else { throw Problem.invalid("self", "must be true or false") }
+            guard let value = Bool(text) else { throw Problem.invalid("self", InvalidValue.mustBeBool) }
             return value
         }
         guard try request.caller.user != name || isMeant == true else {
@@ -125,7 +125,7 @@ struct AccountRoutes: Sendable {
     private static func taken(_ known: Account) -> Problem {
         Problem(
             .conflict,
-            "the app has an account named \(known.name); names that differ by letter case alone may be one user's, see users of the app",
+            "the app already has the account \(known.name), and names that differ only in letter case may be one user's (the setting users); change that account, or choose another name",
             type: "name-taken"
         )
     }

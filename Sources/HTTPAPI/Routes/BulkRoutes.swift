@@ -28,7 +28,7 @@ struct BulkRoutes: Sendable {
         ]
     }
 
-    private static let reason = "in bulk they are read and written there, with its import and export jobs"
+    private static let reason = "import and export them there, with the hub's own import and export jobs"
 
     private func importRegistrations(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()

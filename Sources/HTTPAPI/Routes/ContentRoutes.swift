@@ -91,7 +91,7 @@ struct ContentRoutes: Sendable {
         return try await self.context.store.names(id, in: user, app: caller.app)
     }
 
-    /// The content that a rich notification is to open; nil where there is none that the caller may read.
+    /// The content that a rich notification is to open; nil if there is none that the caller may read.
     ///
     /// A notification makes its addressee a reader, so whoever knows an id alone may not name it.
     static func readable(_ id: String, by caller: Caller, within context: RouteContext) async throws -> StoredContent? {

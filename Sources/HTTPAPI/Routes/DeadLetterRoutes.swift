@@ -130,7 +130,7 @@ struct DeadLetterText {
         guard letter.type == WorkQueue.deliver(.apns).kind else { return nil }
         if body.isEmpty, letter.size > 0 {
             return .members([
-                "unreadable": .string("it cannot be read, or is of a user who was removed: it was not kept")
+                "unreadable": .string("the body was not kept: it could not be read, or its user was removed")
             ])
         }
         do throws(MalformedDelivery) {

@@ -3,11 +3,13 @@ import Store
 
 /// The calls of a hub over a wire, as their job shows them.
 enum HubCallsText {
+    /// Which hub has them.
+    static let kind = "azure"
     /// The most that a job shows.
     static let most = 100
 
     static func write(_ calls: [HubCall], to members: inout JSONWriter) {
-        members.add("kind", "azure")
+        members.add("kind", Self.kind)
         members.add("note", Self.note(on: calls))
         members.add("calls", JSONValue.array(calls.prefix(Self.most).map(Self.json)))
         if calls.count > Self.most { members.add("more", true) }

@@ -64,7 +64,9 @@ struct JobRoutes: Sendable {
     private func cancel(_ request: APIRequest) async throws -> Response {
         _ = try request.query.strict(known: [])
         let job = try await self.visible(request)
-        guard job.work.kind == .send else { throw Problem(.conflict, "a change of a registration cannot be cancelled") }
+        guard job.work.kind == .send else {
+            throw Problem(.conflict, "only sends can be cancelled; this job changes a registration")
+        }
         guard !job.state.isFinal else { throw Self.ended(job.state) }
         guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else { throw Self.missing }
         self.context.monitor.forget(job.id)

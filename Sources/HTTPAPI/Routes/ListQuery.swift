@@ -34,7 +34,7 @@ struct ListQuery {
         get throws {
             guard let text = self.values["limit"] else { return 100 }
             guard let limit = Int(text), (1...self.maximum).contains(limit), String(limit) == text else {
-                throw Problem.invalid("limit", "must be a whole number from 1 to \(self.maximum)")
+                throw Problem.invalid("limit", InvalidValue.mustBeWhole(1...self.maximum))
             }
             return limit
         }

@@ -19,14 +19,14 @@ struct RegistrationRoutes: Sendable {
                 .patch,
                 "/api/registrations/{id}",
                 body: .limited,
-                embeddedOnly: "put the whole registration in place of a change",
+                embeddedOnly: "replace the whole registration with PUT",
                 handler: self.patch
             ),
             Route(.delete, "/api/registrations/{id}", handler: self.delete),
         ]
     }
 
-    private static let reading = "they are read there, with its own clients"
+    private static let reading = "read them there, with the hub's own clients"
 
     // MARK: Reading
 

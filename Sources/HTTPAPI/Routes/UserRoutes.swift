@@ -26,7 +26,7 @@ struct UserRoutes: Sendable {
         let answer = try await self.take(user, request)
         self.context.directory.forget(user, app: request.app)
         guard caller.maySee(answer.job) else {
-            throw Problem(.conflict, "the user is being removed already, by a job of somebody else")
+            throw Problem(.conflict, "another caller's job is already removing this user")
         }
         return answer.response(isDone: answer.isAwaited, prefix: request.prefix)
     }

@@ -5,11 +5,14 @@ import PushModel
 /// The API's description: `openapi.yaml`, with what it says of each push service filled in, and with the paths of any app.
 enum OpenAPIDocument {
     /// Made once for all who ask for it.
-    static let text = Self.lists.reduce(into: Self.withPathsOfApps(Self.file)) {
-        text,
-        list in
-        text.replace("$(\(list.key))", with: list.value)
-    }
+    static let text = {
+        var text = Self.withPathsOfApps(Self.file)
+        for (name, lines) in Self.properties {
+            text.replace("$(\(name)):", with: lines.joined(separator: Self.lineOfProperties))
+        }
+        for (name, words) in Self.words { text.replace("$(\(name))", with: words) }
+        return text
+    }()
 
     private static var file: String {
         let file = unsafe openapi_file()
@@ -40,8 +43,8 @@ enum OpenAPIDocument {
         return file.replacing("\ncomponents:\n", with: "\n\(copies)components:\n", maxReplacements: 1)
     }
 
-    /// The replacements of `$(name)` in the file.
-    private static let lists: [String: String] = [
+    /// What `$(name)` stands for in the file.
+    private static let words: [String: String] = [
         "services": PushService.allCases.map(\.rawValue).joined(separator: ", "),
         "names of services": PushService.allCases.flatMap(\.names).joined(separator: ", "),
         "names in service": PushService.list(PushService.inService, otherNames: true),
@@ -51,19 +54,30 @@ enum OpenAPIDocument {
         "forms of handles": PushService.allCases.map(Self.handle).joined(separator: ", "),
         "members of native": ServiceFormat.all.map { "\($0.service.rawValue): {}" }.joined(separator: ", "),
         "native has one of": ServiceFormat.all.map(Self.alternative).joined(separator: ", "),
-        "forms in native": ServiceFormat.all.map(Self.form).joined(separator: Self.lineOfProperties),
-        "members of a message": Self.message.joined(separator: Self.lineOfProperties),
-        "rules of a message": MessageRule.schemas(of: nil).map { "- \($0)" }.joined(separator: Self.lineOfProperties),
+        "rules of a message": MessageRule.schemas(of: nil).joined(separator: "\(Self.lineOfProperties)- "),
+        "reserved names of data": ServiceFormat.all.compactMap(\.reservedNames).joined(separator: "|"),
+        "required members of a job": JobMember.all.filter(\.isRequired).map(\.name).joined(separator: ", "),
+    ]
+
+    /// The lines of properties that `$(name):` stands for in the file, which is YAML itself so.
+    private static let properties: [String: [String]] = [
+        "forms in native": ServiceFormat.all.map(Self.form),
+        "members of a message": Self.message,
         "no member of a message": Self.none(SendContent.members.filter { $0 != "liveActivity" }),
         "no neutral member of a message": Self.none(MessageMember.members(of: nil).map(\.name)),
-        "nothing of services": ServiceFormat.all.map(Self.nothing).joined(separator: Self.lineOfProperties),
-        "options of a send": Self.options(["to"] + SendBody.options).joined(separator: Self.lineOfProperties),
-        "options of a Live Activity": Self.options(SendBody.options).joined(separator: Self.lineOfProperties),
-        "options of a broadcast": Self.options(SendBody.options.filter { $0 != "collapse" })
-            .joined(separator: Self.lineOfProperties),
-        "counted names of a message": SendContent.others.map { "\($0): {}" }.joined(separator: Self.lineOfProperties),
-        "reserved names of data": ServiceFormat.all.compactMap(\.reservedNames).joined(separator: "|"),
+        "nothing of services": ServiceFormat.all.map(Self.nothing),
+        "options of a send": Self.options(["to"] + SendBody.options),
+        "options of a Live Activity": Self.options(SendBody.options),
+        "options of a broadcast": Self.options(SendBody.options.filter { $0 != "collapse" }),
+        "counted names of a message": SendContent.others.map { "\($0): {}" },
+        "members of a job": JobMember.all.flatMap(Self.member),
     ]
+
+    /// A member of a job, whose schema is on one line or on several.
+    private static func member(_ member: JobMember) -> [String] {
+        let lines = member.schema.split(separator: "\n")
+        return lines.count == 1 ? ["\(member.name): \(lines[0])"] : ["\(member.name):"] + lines.map { "  \($0)" }
+    }
 
     /// The schema of a device of that service.
     private static func handle(_ service: PushService) -> String {
@@ -85,8 +99,8 @@ enum OpenAPIDocument {
     }
 
     /// Properties of which none is given.
-    private static func none(_ names: [String]) -> String {
-        names.map { "\($0): {type: \"null\"}" }.joined(separator: Self.lineOfProperties)
+    private static func none(_ names: [String]) -> [String] {
+        names.map { "\($0): {type: \"null\"}" }
     }
 
     /// The object of what that service alone takes, where nothing is in it.

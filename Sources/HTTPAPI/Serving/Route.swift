@@ -51,7 +51,7 @@ struct Route: Sendable {
     static let apiPrefix = "/api/"
     static let appPrefix = "/api/apps/{app}/"
 
-    /// The template of the same route for any app, or nil where the route belongs to none.
+    /// The template of the same route for any app, or nil if the route belongs to none.
     var appTemplate: String? {
         self.template.hasPrefix(Self.apiPrefix)
             ? Self.appPrefix + self.template.dropFirst(Self.apiPrefix.count)

@@ -251,7 +251,7 @@ struct HubInstallations: Sendable {
         return RegisterRequest.Patch(add: added, remove: removed, mostTags: WireTags.maximumTags)
     }
 
-    /// The installation of its registrations; nil where none of them is for native notifications.
+    /// The installation of its registrations; nil if none of them is for native notifications.
     private static func wire(_ registrations: [Registration]) -> WireInstallation? {
         guard let native = registrations.first(where: { $0.template == nil }),
             let id = native.tags.lazy.compactMap(WireTags.installation(of:)).first,

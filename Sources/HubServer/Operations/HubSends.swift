@@ -27,7 +27,7 @@ struct HubSends: Sendable {
         if request.target.has("direct") || request.header(WireNames.deviceHandle) != nil {
             try Self.refuseTest(request)
             guard let handle = request.header(WireNames.deviceHandle) else {
-                throw Problem(.badRequest, "\(WireNames.deviceHandle): is missing, and the send is direct")
+                throw Problem(.badRequest, "\(WireNames.deviceHandle): is required for a direct send")
             }
             // Its sender may mean the handle if it has the tags, or the handle and all devices with the tags.
             guard request.header(WireNames.tags) == nil else {
@@ -47,7 +47,7 @@ struct HubSends: Sendable {
         try Self.refuseTest(request)
         try Self.refuseTime(request)
         for name in [WireNames.tags, WireNames.deviceHandle] where request.header(name) != nil {
-            throw Problem(.badRequest, "\(name): a batch goes to the handles in its part devices")
+            throw Problem(.badRequest, "\(name): must be left out; a batch goes to the handles in its part devices")
         }
         let batch = try DirectSendBody(reading: request.body, contentType: request.headers[.contentType] ?? "")
         guard batch.notification.count <= WireNames.maximumBody else {
@@ -95,7 +95,7 @@ struct HubSends: Sendable {
         }
         guard job.state == .scheduled || job.state == .cancelled,
             try await self.store.cancel(id, app: request.app)?.state == .cancelled
-        else { throw Problem(.conflict, "the notification goes out already: it is \(job.state.rawValue)") }
+        else { throw Problem(.conflict, "the notification can no longer be cancelled: it is \(job.state.rawValue)") }
         return .wire()
     }
 
@@ -103,7 +103,7 @@ struct HubSends: Sendable {
         guard !request.target.has("test") else {
             throw Problem(
                 .badRequest,
-                "test: a test send goes to tags or to all, and at once; leave out test, or the handles and the time"
+                "test: a test send goes to tags or to all, and at once; leave out test, or leave out the handles and the time"
             )
         }
     }

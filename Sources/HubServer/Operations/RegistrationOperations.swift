@@ -189,7 +189,7 @@ struct RegistrationOperations: Sendable {
     static func limit(_ request: HubRequest) throws(Problem) -> Int {
         guard let text = request.target.query["$top"] else { return Self.maximumPage }
         guard let number = Int(text), number > 0 else {
-            throw Problem(.badRequest, "$top: must be a whole number from 1 to \(Self.maximumPage)")
+            throw Problem(.badRequest, "$top: \(InvalidValue.mustBeWhole(1...Self.maximumPage))")
         }
         return min(number, Self.maximumPage)
     }

@@ -128,7 +128,7 @@ package struct HubFront: WebFront {
 
     private static func trackingID(of exchange: WebExchange) -> String { exchange.clientsID ?? exchange.id }
 
-    /// The client's own id for the request, where it is one.
+    /// The client's own id for the request, if it is one.
     private static func trackingID(of request: Request) -> String? {
         guard let text = request.headers[.trackingID], (1...64).contains(text.utf8.count),
             text.utf8.allSatisfy({ PercentCoding.digit($0) != nil || $0 == UInt8(ascii: "-") })

@@ -68,7 +68,7 @@ struct HubGate: Sendable {
         guard rule.rights.contains(right) else {
             throw Problem(
                 .unauthorized,
-                "the right \(right.title) is required, and the rule \(rule.name) has it not"
+                "this needs the right \(right.title); the rule \(rule.name) does not have it"
             )
         }
     }

@@ -46,7 +46,7 @@ package struct InstallationPatch: Sendable, Equatable {
     package init(reading bytes: [UInt8]) throws(InvalidValue) {
         let value: JSONValue
         do throws(JSONSyntaxError) { value = try JSONReader.read(bytes) } catch {
-            throw InvalidValue("the body is not JSON: line \(error.line), column \(error.column): \(error.reason)")
+            throw InvalidValue(error.ofBody)
         }
         guard case .array(let values) = value, values.count <= Self.maximumSteps else {
             throw InvalidValue("a patch is an array of at most \(Self.maximumSteps) steps")

@@ -10,7 +10,7 @@ extension WireInstallation {
     package init(reading bytes: [UInt8], id: String) throws(InvalidValue) {
         let value: JSONValue
         do throws(JSONSyntaxError) { value = try JSONReader.read(bytes) } catch {
-            throw InvalidValue("the body is not JSON: line \(error.line), column \(error.column): \(error.reason)")
+            throw InvalidValue(error.ofBody)
         }
         let members = try InstallationMembers(value, at: "")
         // The path says which one it is; the body may repeat it.

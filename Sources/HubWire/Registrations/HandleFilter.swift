@@ -116,10 +116,10 @@ private struct FilterReader {
         return self.position > start
     }
 
-    /// A word of letters and digits, without capitals; empty where there is none.
+    /// A word of letters and digits, without capitals; empty if there is none.
     mutating func word() -> String { self.name().lowercased() }
 
-    /// The property here, and the space behind it; nil where there is none.
+    /// The property here, and the space behind it; nil if there is none.
     mutating func property() -> (name: String, value: String)? {
         let name = self.name()
         guard !name.isEmpty, self.skipSpace(), self.word() == "eq", self.skipSpace(), let value = self.quoted() else {

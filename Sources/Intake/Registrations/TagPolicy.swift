@@ -92,7 +92,7 @@ package struct TagPolicy: Sendable {
             if let tag = tags.first(where: { $0.owned == .user }) {
                 throw InvalidValue(
                     member: member,
-                    "\"\(tag)\" is the tag of the registration's user, whom a PUT changes"
+                    "\"\(tag)\" names the registration's user; use PUT to change the user"
                 )
             }
         }
@@ -100,7 +100,7 @@ package struct TagPolicy: Sendable {
         guard let tag = patch.add.first(where: { $0.owned != nil }) else { return }
         throw InvalidValue(
             member: "tags.add",
-            "\"\(tag)\" is for the devices of that user alone: a PUT that names the user sets it"
+            "\"\(tag)\" is only for the devices of that user; use PUT, which names the user"
         )
     }
 }

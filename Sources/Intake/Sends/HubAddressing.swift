@@ -16,11 +16,11 @@ package struct HubAddressing {
     init(_ send: SendRequest, _ recipients: RecipientList?, at hub: AppSpec.AzureHub) throws(Refusal) {
         let services = try Self.services(of: send, at: hub)
         if case .native(let native) = send.content, native[.apns]?.kind == .broadcast {
-            throw Self.refused("an Azure hub sends to no broadcast channel; give the app APNs credentials of its own")
+            throw Self.refused("an Azure hub cannot send to broadcast channels; use an app without an Azure hub")
         }
         if let recipients {
             guard case .handles(let devices) = recipients.devices else {
-                throw Self.refused("an Azure hub is not sent to by ids of registrations; name tags, users or handles")
+                throw Self.refused("an Azure hub cannot send to registration ids; name tags, users or handles")
             }
             if let other = devices.first(where: { !hub.platforms.contains($0.pns) }) {
                 throw Self.refused(Self.noService(other.pns, at: hub))
@@ -34,13 +34,10 @@ package struct HubAddressing {
             (self.send, self.recipients) = (send.with(audience: .list(count)), recipients)
             return
         }
-        let addresses = try Self.addresses(of: send.audience)
+        let parts = try Self.parts(of: send.audience)
         var calls: [Recipient] = []
         for pns in services {
-            for address in addresses {
-                let handle = Handle(stored: address.text)
-                calls.append(Recipient(place: calls.count + 1, pns: pns, handle: handle, reference: nil))
-            }
+            for part in parts { calls.append(Recipient(place: calls.count + 1, pns: pns, call: part)) }
         }
         self.recipients = RecipientList(handles: calls)
         // As its job shows it: the calls have the rest.
@@ -67,20 +64,21 @@ package struct HubAddressing {
         guard case .native(let native) = send.content, native.message == nil else { return wanted }
         let written = wanted.filter { native[$0] != nil }
         guard !written.isEmpty else {
-            throw Self.refused("the send has a payload for none of the services of the app's hub")
+            throw Self.refused("the send has no payload for any service of the app's hub")
         }
         return written
     }
 
-    private static func addresses(of audience: SendAudience) throws(Refusal) -> [HubAddress] {
+    /// The expressions of the calls for each service.
+    private static func parts(of audience: SendAudience) throws(Refusal) -> [TagExpression] {
         guard let selection = audience.selection else { return [.everyone] }
-        do { return try AzureExpression.parts(of: selection).map(HubAddress.expression) } catch {
+        do { return try AzureExpression.parts(of: selection) } catch {
             throw Self.refused(error.reason)
         }
     }
 
     private static func noService(_ pns: PushService, at hub: AppSpec.AzureHub) -> String {
-        "the app's hub does not send to \(pns.descriptor.title); it does to \(PushService.list(hub.platforms))"
+        "the app's hub does not send to \(pns.descriptor.title), but to \(PushService.list(hub.platforms))"
     }
 
     private static func refused(_ reason: String) -> Refusal { Refusal(.impossible, reason, code: "hub") }

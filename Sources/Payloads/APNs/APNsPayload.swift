@@ -34,7 +34,7 @@ enum APNsPayload {
             guard message.data["image"] == nil else {
                 throw InvalidValue(
                     member: "data.image",
-                    "is where an app of APNs finds the member `image` of the send; give one of them"
+                    "is where Pushline puts the member `image` of the send for APNs; give only one of them"
                 )
             }
             beside.append(.init("image", .string(image)))

@@ -87,7 +87,7 @@ enum FCMMembers {
         name.reduce(into: "") { $0 += $1.isASCII && $1.isUppercase ? "_\($1.lowercased())" : "\($1)" }
     }
 
-    /// A name in the API's spelling and, where that is another, in JSON's.
+    /// A name in the API's spelling and, if that is another, in JSON's.
     private static func spellings(of name: String) -> [String] {
         let parts = name.split(separator: "_")
         let camel = parts.dropFirst().reduce(parts.first.map(String.init) ?? "") {

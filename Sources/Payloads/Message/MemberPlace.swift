@@ -78,7 +78,7 @@ extension Content.Message {
         guard self.data["link"] == nil else {
             throw InvalidValue(
                 member: "data.link",
-                "is where the app finds the member `link` of the send; give one of them"
+                "is where Pushline puts the member `link` of the send; give only one of them"
             )
         }
         return self.data.merging(["link": link]) { $1 }

@@ -89,7 +89,7 @@ package struct MemberValue: Sendable {
 
     static let flag = MemberValue(
         schema: #"{type: [boolean, "null"]}"#,
-        words: "must be true or false",
+        words: InvalidValue.mustBeBool,
         read: { if case .bool = $0 { $0 } else { nil } }
     )
 
@@ -97,7 +97,7 @@ package struct MemberValue: Sendable {
     static func whole(_ range: ClosedRange<Int>) -> MemberValue {
         MemberValue(
             schema: #"{type: [integer, "null"], minimum: \#(range.lowerBound), maximum: \#(range.upperBound)}"#,
-            words: "must be a whole number from \(range.lowerBound) to \(range.upperBound)",
+            words: InvalidValue.mustBeWhole(range),
             read: { Self.whole($0, in: range) }
         )
     }
@@ -173,7 +173,7 @@ package struct MemberValue: Sendable {
         return .integer(number)
     }
 
-    /// The value, where it is a text that fits.
+    /// The value, if it is a text that fits.
     static func text(_ value: JSONValue, fits: (String) -> Bool) -> JSONValue? {
         if case .string(let text) = value, fits(text) { value } else { nil }
     }

@@ -35,7 +35,7 @@ package struct TemplateExpression: Sendable, Equatable {
     /// A value that is none.
     init(constant text: String) { self.parts = [.constant(text)] }
 
-    /// The value, where it is the same for every send; nil = it depends on the properties.
+    /// The value, if it is the same for every send; nil = it depends on the properties.
     var constant: String? {
         var text = ""
         for part in self.parts {
@@ -121,7 +121,7 @@ package struct TemplateProperties: Sendable {
     package init(reading bytes: [UInt8]) throws(InvalidValue) {
         let value: JSONValue
         do throws(JSONSyntaxError) { value = try JSONReader.read(bytes) } catch {
-            throw InvalidValue("the body is not JSON: line \(error.line), column \(error.column): \(error.reason)")
+            throw InvalidValue(error.ofBody)
         }
         guard case .object(let members) = value else {
             throw InvalidValue("the body of a template send is an object of strings, not \(value.kind)")

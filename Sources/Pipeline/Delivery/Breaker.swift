@@ -59,9 +59,9 @@ package struct Breaker {
     private var runOwners = OwnerCounts()
     /// The last answers.
     private var answers = TokenAnswers()
-    /// Why it is open; nil where it is closed.
+    /// Why it is open; nil if it is closed.
     private var cause: Cause?
-    /// The answers to the probes since it opened or the last pause began, where it is open for bad tokens.
+    /// The answers to the probes since it opened or the last pause began, if it is open for bad tokens.
     private var probed = TokenAnswers()
     /// It has closed after bad tokens: until many answers have come, a lower threshold opens it again.
     private var isOnTrial = false

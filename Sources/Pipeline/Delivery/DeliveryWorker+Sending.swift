@@ -67,7 +67,7 @@ extension DeliveryWorker {
         return sending.outcomes
     }
 
-    /// The sender of a credential; nil where there is none, and no device can be sent to now.
+    /// The sender of a credential; nil if there is none, and no device can be sent to now.
     private func sender(
         for sending: inout DeliveryProgress,
         _ pns: PushService,
@@ -76,7 +76,7 @@ extension DeliveryWorker {
         logger: Logger
     ) -> (any PushSender)? {
         let (app, credential) = (breaker.app, breaker.credential)
-        if let hub = spec.azureHub { return self.caller(for: &sending, of: app, hub, spec: spec, logger: logger) }
+        if let hub = spec.azureHub { return self.caller(for: &sending, of: app, hub, logger: logger) }
         guard credential == .default || spec.credentials[pns, credential] != nil else {
             // As where the app has none for the service at all: declared later it is too late for this send.
             let name = "the app declares no \(pns.rawValue) credential \"\(credential)\" any more"
@@ -110,17 +110,16 @@ extension DeliveryWorker {
         }
     }
 
-    /// The sender to an app's hub over a wire; nil where its declaration cannot be used now.
+    /// The sender to an app's hub over a wire; nil if its declaration cannot be used now.
     private func caller(
         for sending: inout DeliveryProgress,
         of app: AppID,
         _ hub: AppSpec.AzureHub,
-        spec: AppSpec,
         logger: Logger
     ) -> (any PushSender)? {
         let faulty = "\(app) hub"
         do throws(HubError) {
-            let caller = try self.hubs.caller(hub, of: app, spec: spec)
+            let caller = try self.hubs.caller(hub, of: app)
             self.senderFaults.clear(faulty)
             return caller
         } catch {

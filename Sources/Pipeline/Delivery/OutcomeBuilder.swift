@@ -138,7 +138,7 @@ struct OutcomeBuilder {
             case .settled(.unknown):
                 self.failed(index, .unknown, status: 0, reason: HubCallStart.unknownReason)
             case .settled(.underWay(let left)):
-                let reason = "another process was at the call; it is looked at again"
+                let reason = "another process may be making this call; it is checked again later"
                 self.again(index, tries: tries, after: left, reason: reason, counts: false)
             case .unanswered(let reason):
                 if self.isOneTry {

@@ -125,7 +125,7 @@ extension EmbeddedFanOut {
         return .blocked(claim.at(campaign), on: Set(waiting), after: pause)
     }
 
-    /// The next pages of a cursor, as far as credit goes; nil where the next device's credential has none.
+    /// The next pages of a cursor, as far as credit goes; nil if the next device's credential has none.
     private func pages(
         of campaign: Campaign,
         at index: Int,

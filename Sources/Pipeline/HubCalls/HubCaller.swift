@@ -8,7 +8,7 @@ import PushModel
 import PushServices
 import Store
 
-/// Hands sends to an app's hub over a wire, as other senders hand notifications to devices: one call for each address of a job's list,
+/// Hands sends to an app's hub over a wire, as other senders hand notifications to devices: one call for each expression of a job's list,
 /// and one for many handles together.
 ///
 /// No call is made twice that may have been taken (rule 18): it is written before it is made, and whoever finds it written and
@@ -17,7 +17,6 @@ struct HubCaller: PushSender {
     let hub: any NotificationHub
     let store: any HubCallStore
     let app: AppID
-    let spec: AppSpec
     /// How long a call may take.
     let callTime: Duration
     let concurrency: Int
@@ -70,19 +69,19 @@ struct HubCaller: PushSender {
         var isWithdrawn = false
     }
 
-    /// Divides a batch: handles that get the same go together, as many as a hub takes, and every other address alone.
+    /// Divides a batch: handles that get the same go together, as many as a hub takes, and each expression alone.
     private func calls(of batch: PushRequest) -> [Call] {
         let most = self.lists.areTaken ? HubSend.mostHandles : 1
         var calls: [Call] = []
         var (bytes, job) = (0, JobID?.none)
         for (place, device) in batch.indexes.enumerated() {
-            guard case .device(let handle) = HubAddress(batch.devices.handles.handle(at: device).text) else {
+            guard !batch.devices.isCall(at: device) else {
                 calls.append(Call(places: [place]))
                 job = nil
                 continue
             }
             // In JSON with quotes and a comma.
-            let size = handle.utf8.count + 3
+            let size = batch.devices.handles.length(at: device) + 3
             let next = batch.job(of: device)
             if next == job, calls[calls.count - 1].places.count < most, bytes + size <= HubSend.mostListBytes {
                 calls[calls.count - 1].places.append(place)
@@ -121,7 +120,8 @@ struct HubCaller: PushSender {
         let payload = NativePayload(kind: batch.payload.kind, headers: headers, body: batch.body(of: devices[first]))
         var (end, result) = await self.make(
             payload,
-            to: begun.map { batch.devices.handles.handle(at: devices[$0]) },
+            to: begun.map { devices[$0] },
+            of: batch,
             trackingID: begun.count == 1 ? "\(id)" : "\(id)-\(begun.count)"
         )
         CrashPoint.hubAnswered.reach()
@@ -152,11 +152,12 @@ struct HubCaller: PushSender {
 
     private func make(
         _ payload: NativePayload,
-        to addresses: [Handle],
+        to devices: [Int],
+        of batch: PushRequest,
         trackingID: String
     ) async -> (HubCallEnd, DeviceResult) {
         do {
-            let audience = try self.audience(addresses, payload.kind.pns)
+            let audience = try self.audience(devices, of: batch)
             let send = HubSend(app: self.app, .native(payload), to: audience, trackingID: trackingID)
             let hub = self.hub
             let taken = await DeadlineWatch.shared.run(until: .now + self.callTime) {
@@ -167,7 +168,7 @@ struct HubCaller: PushSender {
             guard let taken else { return (.unknown, .unknown(reason: "the hub gave no answer in time")) }
             return (.taken(id: try taken.get()), .accepted)
         } catch let error as HubError {
-            if addresses.count > 1, error.kind == .misconfigured, error.status == 403 || error.status == 404 {
+            if devices.count > 1, error.kind == .misconfigured, error.status == 403 || error.status == 404 {
                 // Each handle alone then: whether it is about the list, its answer shows.
                 self.lists.refuse()
                 return (.notTaken, .unsent)
@@ -180,16 +181,15 @@ struct HubCaller: PushSender {
         }
     }
 
-    private func audience(_ addresses: [Handle], _ pns: PushService) throws(InvalidValue) -> HubSend.Audience {
-        switch HubAddress(addresses[0].text) {
-        case .everyone: return .everyone
-        case .expression(let text): return .expression(try TagExpression(stored: text, self.spec.users))
-        case .device:
-            let devices = addresses.enumerated().map { index, handle in
-                Recipient(place: index + 1, pns: pns, handle: handle, reference: nil)
-            }
-            return .list(RecipientList(handles: devices))
+    private func audience(_ devices: [Int], of batch: PushRequest) throws(InvalidValue) -> HubSend.Audience {
+        if case .call(let expression) = try batch.devices.target(at: devices[0]) {
+            return expression == .everyone ? .everyone : .expression(expression)
         }
+        let list = devices.enumerated().map { index, device in
+            let handle = batch.devices.handles.handle(at: device)
+            return Recipient(place: index + 1, pns: batch.payload.kind.pns, handle: handle, reference: nil)
+        }
+        return .list(RecipientList(handles: list))
     }
 }
 

@@ -54,14 +54,12 @@ package struct HubCallers: Sendable {
     /// - Throws: ``HubError`` that says what is wrong with the declaration or its files.
     func caller(
         _ declaration: AppSpec.AzureHub,
-        of app: AppID,
-        spec: AppSpec
+        of app: AppID
     ) throws(HubError) -> HubCaller {
         HubCaller(
             hub: try self.hubs.hub(declaration),
             store: self.store,
             app: app,
-            spec: spec,
             callTime: self.configuration.callTime,
             concurrency: self.configuration.concurrency,
             lists: self.lists.withLockedValue { lists in

@@ -121,10 +121,12 @@ struct ChannelWork: Sendable {
         case .underWay(let left):
             throw HubIsResting(
                 pause: left,
-                reason: WaitReason("another worker began to make the channel, and may have died: its time is awaited")
+                reason: WaitReason(
+                    "another worker may be creating this channel; retrying when its time limit has passed"
+                )
             )
         case .taken, .unknown, .withdrawn:
-            throw NotCalled(reason: "the worker died, or did not hear of Apple's answer; \(APNsChannels.mayBeMade)")
+            throw NotCalled(reason: "the worker ended before it had Apple's answer; \(APNsChannels.mayBeMade)")
         }
         CrashPoint.hubSubmitting.reach()
         do {

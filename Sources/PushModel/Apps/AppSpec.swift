@@ -229,12 +229,15 @@ extension AppSpec {
         // Azure compares tags without letter case, those of users too: Bob would be reached as bob.
         guard self.users == .folded else {
             return SettingFault(
-                "must be folded beside hub.azure, also where there are tokens: say users: folded",
+                "must be folded if the app has hub.azure, even with tokens; write users: folded",
                 path: "users"
             )
         }
         return PushService.inService.first { self.credentials[$0] != nil }.map {
-            SettingFault("is of no use beside hub.azure: the hub has the credentials", path: $0.rawValue)
+            SettingFault(
+                "cannot be used with hub.azure, because the hub has the credentials; remove it",
+                path: $0.rawValue
+            )
         }
     }
 }
@@ -254,7 +257,7 @@ extension SettingKind where Value == [String] {
         .list(of: .text).checked { texts throws(InvalidValue) in
             for text in texts {
                 do throws(InvalidValue) { _ = try Tag(text, .folded) } catch {
-                    throw InvalidValue("\"\(text)\" can begin no tag: \(error.reason)")
+                    throw InvalidValue("no tag can begin with \"\(text)\": \(error.reason)")
                 }
             }
         }

@@ -57,11 +57,11 @@ package struct TokenSettings: SettingsSection, Equatable {
 
     package var fault: SettingFault? {
         switch (self.jwksFile, self.jwksURL) {
-        case (_?, nil): self.trustFile.map { _ in SettingFault("is for jwks_url alone", path: "trust_file") }
+        case (_?, nil): self.trustFile.map { _ in SettingFault("can only be used with jwks_url", path: "trust_file") }
         case (nil, _?): nil
-        case (_?, _?): SettingFault("is there beside jwks_file: name one of them", path: "jwks_url")
+        case (_?, _?): SettingFault("cannot be used with jwks_file; remove one of them", path: "jwks_url")
         case (nil, nil):
-            SettingFault("is missing, and so is jwks_url: name one of them", path: "jwks_file")
+            SettingFault("is missing; give jwks_url or jwks_file", path: "jwks_file")
         }
     }
 }

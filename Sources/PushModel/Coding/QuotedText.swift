@@ -14,7 +14,7 @@ package enum QuotedText {
     /// - Parameters:
     ///   - bytes: What has it.
     ///   - position: Its first quote, single or double; afterwards what follows its last one. It stays where the text does not end.
-    /// - Returns: The text without its quotes; nil where it does not end.
+    /// - Returns: The text without its quotes; nil if it does not end.
     package static func read(_ bytes: [UInt8], at position: inout Int) -> String? {
         let quote = bytes[position]
         var text: [UInt8] = []

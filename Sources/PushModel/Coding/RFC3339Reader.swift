@@ -5,7 +5,7 @@ struct RFC3339Reader {
     init(_ text: String) { self.rest = text[...].utf8 }
 
     /// - Parameter dayOf: The day of a year, month and day, counted from 1970-01-01.
-    /// - Returns: Milliseconds since then, or nil where the text is not a date-time.
+    /// - Returns: Milliseconds since then, or nil if the text is not a date-time.
     mutating func milliseconds(dayOf: (Int64, Int64, Int64) -> Int64) -> Int64? {
         guard let year = self.number(4), self.take("-"), let month = self.number(2, in: 1...12), self.take("-"),
             let day = self.number(2, in: 1...Self.days(of: month, in: year)), self.take("Tt"),
@@ -42,7 +42,7 @@ struct RFC3339Reader {
         return range.contains(value) ? value : nil
     }
 
-    /// Milliseconds; 0 where there is no fraction.
+    /// Milliseconds; 0 if there is no fraction.
     private mutating func fraction() -> Int64? {
         guard self.take(".") else { return 0 }
         let digits = self.rest.prefix { (0x30...0x39).contains($0) }

@@ -52,7 +52,7 @@ package struct DeviceTemplate: Codable, Sendable, Hashable {
         package let expiry: String?
         /// APNs' priority: a number, or an expression; nil = not said.
         package let priority: String?
-        /// The platform of the wire that it was registered for, where that is not the one its service is shown under.
+        /// The platform of the wire that it was registered for, if that is not the one its service is shown under.
         package let platform: String?
 
         package init(

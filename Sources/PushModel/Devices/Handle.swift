@@ -76,7 +76,7 @@ package struct HandleList: Sendable, Equatable {
 
     /// Takes buffers as they are.
     ///
-    /// - Returns: nil where the ends do not ascend up to the end of the bytes.
+    /// - Returns: nil if the ends do not ascend up to the end of the bytes.
     init?(bytes: [UInt8], ends: [Int]) {
         var start = 0
         for end in ends {

@@ -241,7 +241,7 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
 }
 
 extension RegisterRequest {
-    /// The registration that the change names; nil where it is found by its handle.
+    /// The registration that the change names; nil if it is found by its handle.
     package var registration: RegistrationID? {
         switch self {
         case .upsert(let id, _), .patch(let id, _), .delete(let id): id

@@ -81,7 +81,7 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         self.init(user: try UserName(key: name, shownAs: nil))
     }
 
-    /// The user's own tag of that meaning; nil where the name cannot stand in one.
+    /// The user's own tag of that meaning; nil if the name cannot stand in one.
     package init?(_ owned: Owned, of user: UserName) {
         guard Tag.allowsAsName(user.key.text) else { return nil }
         self.key = owned.rawValue + user.key.text
@@ -124,7 +124,7 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         return name
     }
 
-    /// The name in a `user('…')` that begins at a place, and the place behind it; nil where it does not end.
+    /// The name in a `user('…')` that begins at a place, and the place behind it; nil if it does not end.
     static func quoted(in bytes: [UInt8], at start: Int) -> (name: String, end: Int)? {
         var position = start + Tag.userBegin.count - 1
         guard let name = QuotedText.read(bytes, at: &position), position < bytes.count,

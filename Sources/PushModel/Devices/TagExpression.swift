@@ -71,7 +71,7 @@ package struct TagExpression: Hashable, Sendable {
         return expression
     }
 
-    /// The tags of which one is enough; nil where the expression is not as simple as that.
+    /// The tags of which one is enough; nil if the expression is not as simple as that.
     package var alternatives: [Tag]? {
         guard self.steps.count > 1 else { return self.tags.isEmpty ? nil : self.tags }
         guard case .any(let count)? = self.steps.last, count == self.steps.count - 1 else { return nil }

@@ -1,4 +1,4 @@
-/// How a client of a hub's wire wrote its device, where that is kept in another form: it reads its own words again.
+/// How a client of a hub's wire wrote its device, if that is kept in another form: it reads its own words again.
 package struct WrittenDevice: Codable, Sendable, Hashable {
     /// The most bytes of a channel: a browser's has members of any kind.
     package static let longestChannel = 2 * Handle.maximumLength
@@ -13,7 +13,7 @@ package struct WrittenDevice: Codable, Sendable, Hashable {
     /// Whether the channel was an object, and not a text: nil = it was a text.
     package let isObject: Bool?
 
-    /// - Returns: nil where nothing was written in another form.
+    /// - Returns: nil if nothing was written in another form.
     package init?(platform: String? = nil, channel: String? = nil, isObject: Bool = false) {
         guard platform != nil || channel != nil || isObject else { return nil }
         self.platform = platform

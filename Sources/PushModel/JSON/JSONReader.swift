@@ -156,7 +156,7 @@ package struct JSONReader {
         throw self.fault("a string is not closed")
     }
 
-    /// The rest of a string of ASCII without escapes, as nearly all are; nil where it is another, which nothing is read of.
+    /// The rest of a string of ASCII without escapes, as nearly all are; nil if it is another, which nothing is read of.
     private mutating func plainText() -> String? {
         var end = self.position
         while end < self.bytes.count {
@@ -228,4 +228,7 @@ package struct JSONSyntaxError: Error, Equatable {
     package let line: Int
     package let column: Int
     package let reason: String
+
+    /// The fault of a body that was to be JSON.
+    package var ofBody: String { "the body is not JSON: line \(self.line), column \(self.column): \(self.reason)" }
 }

@@ -127,12 +127,12 @@ package struct SendRequest: Codable, Sendable, Equatable {
 
     /// A notification as a client of a hub's wire wrote it, where another form of it goes out: telemetry shows it.
     package struct Original: Codable, Sendable, Equatable {
-        /// The platform's name, where it is not the one of its service.
+        /// The platform's name, if it is not the one of its service.
         package let platform: String?
         /// nil = what goes out.
         package let body: String?
 
-        /// - Returns: nil where it says nothing.
+        /// - Returns: nil if it says nothing.
         package init?(platform: String? = nil, body: String?) {
             guard platform != nil || body != nil else { return nil }
             self.platform = platform

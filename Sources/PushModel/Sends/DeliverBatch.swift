@@ -59,7 +59,7 @@ package struct DeliverBatch: Sendable, Equatable {
     package struct Devices: Sendable, Equatable {
         /// Registration rows.
         package var rows: [Int64] = []
-        /// Where each is reached; empty for a registration that went away since the last try.
+        /// Where each is reached, or of a call its ``Target``; empty for a registration that went away since the last try.
         package var handles = HandleList()
         /// How often each was tried before; empty = never, for all.
         package var tries: [UInt8] = []

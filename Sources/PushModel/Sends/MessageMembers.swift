@@ -4,7 +4,7 @@
 package struct MessageMembers: Sendable, Equatable {
     package let values: [JSONValue.Member]
 
-    /// Members of a message; nil where there are none, so that equal messages are equal.
+    /// Members of a message; nil if there are none, so that equal messages are equal.
     ///
     /// - Parameter values: Each path once.
     package init?(_ values: [JSONValue.Member]) {

@@ -1,4 +1,4 @@
-/// A device of a send's list.
+/// A device of a send's list, or a call of a hub over a wire.
 package struct Recipient: Sendable, Equatable {
     package let pns: PushService
     /// Names it in batches, retries and outcomes, as a registration's row does: that row, or its place in the list.
@@ -7,7 +7,7 @@ package struct Recipient: Sendable, Equatable {
     /// derived from one is never that of the other.
     package let number: Int64
     /// nil for a registration: its present one is read with each try.
-    package let handle: Handle?
+    package let target: Target?
     /// With which of the app's credentials a handle is reached; a registration has its own.
     package let credential: CredentialName
     /// The sender's own name for it.
@@ -36,8 +36,21 @@ package struct Recipient: Sendable, Equatable {
         self.pns = pns
         self.credential = credential
         self.number = Self.places + Int64(place)
-        self.handle = handle
+        self.target = .device(handle)
         self.reference = reference
+    }
+
+    /// A call of a hub over a wire.
+    ///
+    /// - Parameters:
+    ///   - place: Its place in the list, from 1.
+    ///   - pns: The service that the hub is to send to.
+    ///   - expression: Selects the hub's registrations.
+    package init(place: Int, pns: PushService, call expression: TagExpression) {
+        self.pns = pns
+        self.credential = .default
+        self.number = Self.places + Int64(place)
+        (self.target, self.reference) = (.call(expression), nil)
     }
 
     /// A registration.
@@ -45,10 +58,10 @@ package struct Recipient: Sendable, Equatable {
         self.pns = pns
         self.number = row
         self.credential = .default
-        (self.handle, self.reference) = (nil, nil)
+        (self.target, self.reference) = (nil, nil)
     }
 
-    /// The place that a number stands for; nil where it is a registration's row.
+    /// The place that a number stands for; nil if it is a registration's row.
     package static func place(of number: Int64) -> Int? { number > self.places ? Int(number - self.places) : nil }
 }
 
@@ -64,12 +77,12 @@ package struct RecipientList: Sendable, Equatable {
     /// How many were named.
     package let given: Int
 
-    /// Devices by their handles: of several with one handle the first counts.
+    /// Devices by their handles, or calls: of several with one target the first counts.
     package init(handles: [Recipient]) {
         var known = Set<Address>(minimumCapacity: handles.count)
         self.devices = .handles(
             handles.filter { device in
-                device.handle.map { known.insert(Address(pns: device.pns, handle: $0)).inserted } ?? false
+                device.target.map { known.insert(Address(pns: device.pns, target: $0)).inserted } ?? false
             }
         )
         self.given = handles.count
@@ -92,6 +105,6 @@ package struct RecipientList: Sendable, Equatable {
 
     private struct Address: Hashable {
         let pns: PushService
-        let handle: Handle
+        let target: Target
     }
 }

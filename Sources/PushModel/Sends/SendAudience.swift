@@ -9,7 +9,7 @@ package enum SendAudience: Sendable, Equatable {
     /// The registrations that an expression selects at a hub over a wire: the store keeps its calls beside the job, as a list.
     case hub(TagExpression, calls: Int)
 
-    /// The registrations of the store as an expression; nil where it keeps a list.
+    /// The registrations of the store as an expression; nil if it keeps a list.
     package var expression: TagExpression? {
         switch self {
         case .tags(let expression): expression

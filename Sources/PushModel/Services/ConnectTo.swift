@@ -27,12 +27,12 @@ package struct ConnectTo: Sendable, Equatable {
                 )
             }
             guard places.updateValue(Place(address: place.host, port: place.port), forKey: host) == nil else {
-                throw InvalidValue("\(host) is led to two places")
+                throw InvalidValue("\(host) is mapped to two addresses")
             }
         }
         self.places = places
     }
 
-    /// Where connections to a host lead; nil where its name says it.
+    /// Where connections to a host lead; nil if its name says it.
     package subscript(host: String) -> Place? { self.places[host] }
 }

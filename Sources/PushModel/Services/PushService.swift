@@ -33,7 +33,7 @@ package enum PushService: String, CaseIterable, Codable, Hashable, Sendable, Com
         }
     }
 
-    /// Finds a service by its ``number``; nil where none has it.
+    /// Finds a service by its ``number``; nil if none has it.
     package init?(number: Int) {
         guard let found = PushService.allCases.first(where: { $0.number == number }) else { return nil }
         self = found

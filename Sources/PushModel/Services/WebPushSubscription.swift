@@ -57,7 +57,7 @@ package struct WebPushSubscription: Sendable, Equatable {
         )
     }
 
-    /// The beginning of a handle up to the keys; nil where it is too short to be one.
+    /// The beginning of a handle up to the keys; nil if it is too short to be one.
     ///
     /// The endpoint alone is the subscription (RFC 8030, section 5: the push resource), so one that comes again with other keys is the
     /// same browser. Behind the endpoint a handle's JSON has 133 bytes, whatever the keys: 12 of `","p256dh":"`, 87, 10 of `","auth":"`,
@@ -68,7 +68,7 @@ package struct WebPushSubscription: Sendable, Equatable {
         return length > 0 ? String(decoding: text.utf8.prefix(length), as: UTF8.self) : nil
     }
 
-    /// The bytes of a public key; nil where the text has another form, or the point is not on the curve.
+    /// The bytes of a public key; nil if the text has another form, or the point is not on the curve.
     package static func key(_ text: String) -> [UInt8]? {
         guard let bytes = Self.decode(text), bytes.count == 65,
             (try? P256.KeyAgreement.PublicKey(x963Representation: bytes)) != nil
@@ -104,7 +104,7 @@ package struct WebPushEndpoint: Sendable, Equatable {
     /// The greatest length, in bytes: five times that of the longest known.
     package static let maximumLength = 1024
 
-    /// - Throws: ``InvalidValue``, without the address, where it is not `https` with a plain host.
+    /// - Throws: ``InvalidValue``, without the address, if it is not `https` with a plain host.
     package init(_ text: String) throws(InvalidValue) {
         let scheme = "https://"
         guard text.utf8.count <= Self.maximumLength else {

@@ -76,7 +76,7 @@ package enum APNsAnswers {
             "key_id, team_id and key_file do not belong together, or the key is revoked at Apple: check all three"
         case "ExpiredProviderToken": "the clock of the worker's host is wrong: set it"
         case "BadCertificate":
-            "the certificate is not one for push, has expired or is revoked: replace certificate_file"
+            "the certificate is not for push, has expired or is revoked: replace certificate_file"
         case "Forbidden":
             "Apple refuses the key or the certificate: look in the developer account whether it is revoked"
         case "BadDeviceToken":

@@ -23,7 +23,7 @@ package struct CredentialExpiry: Sendable, Equatable {
     ///   - setting: The setting that names it.
     ///   - path: Where it is.
     ///   - isChain: Whether each certificate is needed, as in a server's chain; of trusted ones the last is enough.
-    /// - Returns: nil where it holds none.
+    /// - Returns: nil if it holds none.
     package static func ofCertificates(setting: String, path: String, isChain: Bool) -> CredentialExpiry? {
         // An unreadable file is reported by the code that needs it.
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(path) else { return nil }

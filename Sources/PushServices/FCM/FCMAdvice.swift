@@ -14,7 +14,8 @@ extension FCMAnswers {
         default: break
         }
         return switch status {
-        case 401: "Google gave a token, and this endpoint does not take it: check endpoint in the app's declaration"
+        case 401:
+            "Google gave an access token, but this endpoint does not accept it: check endpoint in the app's declaration"
         case 403:
             "the service account may not send in its project: enable the Firebase Cloud Messaging API there, and give the account "
                 + "cloudmessaging.messages.create (the role Firebase Cloud Messaging API Admin), or name the file of the right project"
@@ -29,7 +30,7 @@ extension FCMAnswers {
             "the key is deleted or disabled at Google, or this host's clock is wrong: set the clock, or make a new key (Firebase console, "
                 + "Project settings, Service accounts) and put its file in place of service_account_file"
         default:
-            "Google gives this service account no token: is it disabled or deleted, or token_uri in its file not Google's?"
+            "Google gives this service account no access token: check that it is neither disabled nor deleted, and that token_uri in its file is Google's"
         }
     }
 }

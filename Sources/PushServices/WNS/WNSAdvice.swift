@@ -6,9 +6,10 @@ extension WNSAnswers {
             return "Microsoft has blocked this sender for abuse: ask its support"
         }
         return switch status {
-        case 401: "WNS does not take the token: is client_id mapped to the app's package family name at Microsoft?"
-        case 403: "the channel is of another app than client_id: use that app's credentials"
-        case 404, 410: "the channel has ended or never was: have the app ask Windows for a new one"
+        case 401:
+            "WNS does not accept the token: check that client_id is mapped to the app's package family name at Microsoft"
+        case 403: "the channel belongs to another app than client_id: use that app's credentials"
+        case 404, 410: "the channel has ended or never existed: have the app ask Windows for a new one"
         default: nil
         }
     }

@@ -25,7 +25,7 @@ actor NameLookups {
     ///   - threads: Where lookups wait; they are started.
     ///   - patience: How long one who asks waits. The lookup goes on, for nothing can end it.
     ///   - maximumNames: The most names that are looked up, or wait for a thread.
-    ///   - lookUp: The addresses of a name, empty where there is none.
+    ///   - lookUp: The addresses of a name, empty if there is none.
     init(
         on threads: NIOThreadPool,
         patience: Duration = .seconds(5),

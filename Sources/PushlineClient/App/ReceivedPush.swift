@@ -27,7 +27,7 @@ public enum ReceivedPush: Sendable, Equatable {
         }
     }
 
-    /// The number to fetch by; nil where there is nothing to fetch.
+    /// The number to fetch by; nil if there is nothing to fetch.
     public var number: Int? {
         switch self {
         case .rich(let id, _, _), .secure(let id): id
@@ -35,7 +35,7 @@ public enum ReceivedPush: Sendable, Equatable {
         }
     }
 
-    /// What ``init(payload:)`` reads as this push again, for the app's own notification about it; empty where there is
+    /// What ``init(payload:)`` reads as this push again, for the app's own notification about it; empty if there is
     /// nothing to fetch.
     public var payload: [String: String] {
         switch self {

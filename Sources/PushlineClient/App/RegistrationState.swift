@@ -41,7 +41,7 @@ struct RegistrationState: Codable, Equatable {
         self.registered = registered
     }
 
-    /// Reads what was kept; nil where that is damaged.
+    /// Reads what was kept; nil if that is damaged.
     init?(data: Data) {
         guard let state = try? Coding.decoder().decode(Self.self, from: data) else { return nil }
         if let id = state.id, !Self.isID(id) { return nil }

@@ -2,7 +2,7 @@
 public struct NotificationPreview: Sendable, Equatable, Codable {
     /// What is wrong with it.
     public struct Fault: Sendable, Equatable, Codable {
-        /// The member of the notification, where it is one.
+        /// The member of the notification, if it is one.
         public let member: String?
         /// What is wrong, and what to do.
         public let reason: String

@@ -46,7 +46,7 @@ struct AccountsCommand: AsyncParsableCommand {
             do { _ = try UserName(self.name, .exact) } catch { throw ValidationError("\(error.reason).") }
             // Basic authentication ends the name at the first colon.
             guard !self.name.utf8.contains(UInt8(ascii: ":")) else {
-                throw ValidationError("An account's name has no colon: nobody could sign in with it.")
+                throw ValidationError("An account's name must not contain a colon: nobody could sign in with it.")
             }
             guard Role(rawValue: self.role) != nil else { throw ValidationError("--role is user, sender or operator.") }
             guard self.passwordFile == nil || !self.passwordStdin else {
@@ -67,7 +67,7 @@ struct AccountsCommand: AsyncParsableCommand {
                 let known = try await store.account(name, app: app)?.account
                 if let known, known.name.name != self.name {
                     throw CommandFailure.failed(
-                        "\(app) has an account named \(known.name), and names that differ by letter case alone are one user's: "
+                        "\(app) already has the account \(known.name), and names that differ only in letter case are one user's: "
                             + "add \(known.name) to change it"
                     )
                 }

@@ -10,7 +10,7 @@ struct ProgressLine {
     private let clock: () -> ContinuousClock.Instant
     private let start: ContinuousClock.Instant
     private var shown: ContinuousClock.Instant?
-    /// The last state, where it was not shown: one was shown just before.
+    /// The last state, if it was not shown: one was shown just before.
     private var pending: (count: Int, share: Double?)?
 
     init(of noun: String = "line") {
@@ -81,7 +81,7 @@ struct ProgressLine {
         return Self.bar(from: place, to: place + Self.block)
     }
 
-    /// Leaves the live line; where there is none, the last line is the last state.
+    /// Leaves the live line; if there is none, the last line is the last state.
     mutating func end() {
         if self.isLive {
             if self.shown != nil { self.write("\r\u{1B}[K") }

@@ -145,13 +145,13 @@ struct Checkup {
         let places = nodes.map { $0.node }.sorted().joined(separator: ", ")
         let words = "guest, RabbitMQ's default user, whose password everybody knows, at \(places):"
         guard nodes.contains(where: { !$0.isLoopback }) else {
-            let advice = "any user of this host can read and take messages, so have none whom you do not trust"
+            let advice = "any user of this host can read and take messages; allow only users whom you trust"
             return [.right("broker user", "\(words) \(advice)")]
         }
         return [
             .wrong(
                 "broker user",
-                "\(words) whoever reaches it can read and take messages; give Pushline a virtual host and a user of its own "
+                "\(words) anyone who reaches it can read and take messages; give Pushline a virtual host and a user of its own "
                     + "(rabbitmqctl add_vhost, add_user, set_permissions), name them in broker.url, and delete guest"
             )
         ]
@@ -234,7 +234,7 @@ struct Checkup {
                 findings.append(await Self.keys(of: tokens.keySet, subject: "\(app) tokens"))
             }
             if spec.services.isEmpty, retired.contains(app) {
-                findings.append(.right("\(app)", "retired: declares no push service, and nobody can sign in"))
+                findings.append(.right("\(app)", "retired: it declares no push service, and has no key or account"))
             } else if spec.services.isEmpty {
                 let sections = PushService.list(PushService.inService)
                 findings.append(

@@ -84,7 +84,7 @@ struct PushCheckup: Sendable {
         return found.sorted { $0.0 < $1.0 }.map(\.1)
     }
 
-    /// - Returns: nil where its files cannot be read, which another finding says.
+    /// - Returns: nil if its files cannot be read, which another finding says.
     private func ask(_ declared: DeclaredCredential) async -> Finding? {
         let (pns, subject) = (declared.pns, declared.subject)
         do throws(SenderError) {

@@ -49,7 +49,7 @@ struct ServerCheckup: Sendable {
             let answer = try await self.client.answer(at: "/healthz")
             guard answer.status == 200, let health = try? JSONDecoder().decode(Health.self, from: answer.body) else {
                 let words =
-                    "\(place)/healthz answers \(answer.status), and not as Pushline does: check --url, and whether a proxy before it "
+                    "\(place)/healthz answers \(answer.status), which is not Pushline's answer: check --url, and whether a proxy in front of it "
                     + "lets /healthz and /readyz through"
                 return ([.wrong("server", words)], self.client.hasCredentials)
             }
@@ -90,7 +90,7 @@ struct ServerCheckup: Sendable {
         do {
             let answer = try await self.client.answer(at: "/readyz")
             guard let state = try? JSONDecoder().decode(Readiness.self, from: answer.body) else {
-                return [.wrong("readiness", "/readyz answers \(answer.status), and not as Pushline does")]
+                return [.wrong("readiness", "/readyz answers \(answer.status), which is not Pushline's answer")]
             }
             let store =
                 state.store == "reachable"

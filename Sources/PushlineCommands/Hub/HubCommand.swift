@@ -11,7 +11,7 @@ struct HubCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hub",
         abstract:
-            "Say who may call an app's hub on the wire of Azure Notification Hubs (pushline-hub), or move one in.",
+            "Manage who may call an app's hub on the wire of Azure Notification Hubs (pushline-hub), or import a hub.",
         subcommands: [HubRulesCommand.self, HubImportCommand.self]
     )
 }
@@ -54,7 +54,7 @@ struct HubRulesCommand: AsyncParsableCommand {
 
         @Option(
             help:
-                "What it allows, divided by commas: listen (devices register), send, manage (lists of registrations).",
+                "What it allows, separated by commas: listen (devices register), send, manage (lists of registrations).",
             completion: .list(HubRule.Right.allCases.map(\.rawValue))
         )
         var rights: String
@@ -68,7 +68,7 @@ struct HubRulesCommand: AsyncParsableCommand {
             let words = self.rights.split(separator: ",").map { $0.lowercased() }
             let rights = words.compactMap(HubRule.Right.init(rawValue:))
             guard !rights.isEmpty, rights.count == words.count else {
-                throw ValidationError("--rights has one or more of listen, send and manage, divided by commas.")
+                throw ValidationError("--rights has one or more of listen, send and manage, separated by commas.")
             }
             // As the original: what lists and reads telemetry asks for one of the others too.
             guard !rights.contains(.manage) || Set(rights) == Set(HubRule.Right.allCases) else {
@@ -139,7 +139,7 @@ struct HubRulesCommand: AsyncParsableCommand {
 
     struct Rotate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Replace one of a rule's two keys. The new one is shown once; the other one works on.",
+            abstract: "Replace one of a rule's two keys. The new one is shown once; the other one keeps working.",
             discussion:
                 "To rotate without an interruption: move every client to the second key, replace the first, and the other way round."
         )
@@ -181,7 +181,7 @@ struct HubRulesCommand: AsyncParsableCommand {
     }
 
     struct Delete: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Delete a rule: its keys work no more.")
+        static let configuration = CommandConfiguration(abstract: "Delete a rule. Its keys stop working.")
 
         @OptionGroup var host: HostOptions
         @OptionGroup var app: AppOption

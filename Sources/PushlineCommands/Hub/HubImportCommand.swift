@@ -22,7 +22,7 @@ struct HubImportCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
 
     @Option(
-        help: ArgumentHelp("A file that has the hub's connection string.", valueName: "file"),
+        help: ArgumentHelp("The file with the hub's connection string.", valueName: "file"),
         completion: .file()
     )
     var connectionStringFile: String
@@ -39,12 +39,12 @@ struct HubImportCommand: AsyncParsableCommand {
     )
     var hubCaFile: String?
 
-    @Flag(help: "Leave out devices that the app has already: what they told since stays as it is.")
+    @Flag(help: "Leave out devices that the app already has, so that their newer data stays.")
     var newOnly = false
 
     @Option(
         help: ArgumentHelp(
-            "Where the progress is kept. Default: pushline-hub-import-NAME.json here.",
+            "The file with the progress. Default: pushline-hub-import-NAME.json here.",
             valueName: "file"
         ),
         completion: .file()

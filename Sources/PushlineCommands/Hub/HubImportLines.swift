@@ -17,7 +17,7 @@ enum HubImportSkip: Error, Hashable {
         case .secondaryTile: "of secondary tiles, which are not devices of their own"
         case .expired: "that expired"
         case .unreadable: "that cannot be read"
-        case .known: "of devices that the app has already"
+        case .known: "of devices that the app already has"
         }
     }
 

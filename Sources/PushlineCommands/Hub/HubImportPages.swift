@@ -22,7 +22,7 @@ struct HubImportPages {
     mutating func fault(of page: AzurePage<WireRegistration>) -> String? {
         guard let place = page.continuation else { return nil }
         guard self.places.insert(place.hashValue).inserted else {
-            return "it names a next page that it has given before"
+            return "it names a next page that it gave before"
         }
         self.read += page.items.count + page.unreadable
         guard self.read <= Self.most else { return "it has given more than \(Self.most) registrations" }

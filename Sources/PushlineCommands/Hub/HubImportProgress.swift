@@ -119,7 +119,7 @@ extension HubImportProgress {
 
         var exists: Bool { FileManager.default.fileExists(atPath: self.path) }
 
-        /// - Returns: nil where there is none: the import begins.
+        /// - Returns: nil if there is none: the import begins.
         /// - Throws: ``CommandFailure`` for that of another import, and for a file of another kind.
         func read(from: String, to: String) throws -> HubImportProgress? {
             guard self.exists else { return nil }

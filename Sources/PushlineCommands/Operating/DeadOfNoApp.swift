@@ -4,7 +4,7 @@ import Store
 
 /// The dead letters that name no declared app: they may be any app's, so the host's operator alone sees them.
 struct DeadOfNoApp: ParsableArguments {
-    @Flag(help: "Those that name no declared app, in the store of this host instead of over the API.")
+    @Flag(help: "Those that name no declared app, from the store of this host instead of over the API.")
     var ofNoApp = false
 
     @Option(help: "With --of-no-app: the server's configuration file.", completion: KnownValues.yamlFiles)

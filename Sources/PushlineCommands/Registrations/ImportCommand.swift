@@ -78,7 +78,7 @@ extension RegistrationsCommand {
             try self.server.show(outcome) { [outcome.words] }
         }
 
-        /// - Returns: The file and its size, where it has one.
+        /// - Returns: The file and its size, if it has one.
         private static func open(_ path: String) throws -> (FileHandle, Int?) {
             guard path != "-" else { return (.standardInput, nil) }
             let handle = try InputFile.open(path)

@@ -4,7 +4,7 @@ import PushlineClient
 /// The input of an import.
 struct ImportReading {
     let fromLine: Int
-    /// The file's bytes; nil where that is not known.
+    /// The file's bytes; nil if that is not known.
     let size: Int?
     private(set) var count = LineCount()
     private var read = 0

@@ -29,7 +29,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
         var handle: String?
 
         @Option(
-            help: "live, pruned, expired, replaced or deleted; all but the deleted unless given.",
+            help: "live, pruned, expired, replaced or deleted. Default: all but the deleted.",
             completion: KnownValues.registrationStates
         )
         var state: String?
@@ -82,10 +82,10 @@ struct RegistrationsCommand: AsyncParsableCommand {
         @Option(help: "The registration's id: 1 to 128 letters, digits, -, _, . and ~.")
         var id: String?
 
-        @Option(help: "Whose device it is. Without it: the account's that asks, or for a key nobody's.")
+        @Option(help: "The user whose device it is. Default: the account that asks; with a key, no user.")
         var user: String?
 
-        @Option(help: "With which of the app's credentials it is reached, if not with the default one.")
+        @Option(help: "The app's credential that reaches it. Default: the default one.")
         var credential: String?
 
         @Option(help: "A tag; may be repeated.")
@@ -132,7 +132,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
         @Option(help: "A tag to remove; may be repeated.")
         var remove: [String] = []
 
-        @Option(help: "With which of the app's credentials it is reached from now on; default = the default one.")
+        @Option(help: "The app's credential that reaches it from now on; default = the default one.")
         var credential: String?
 
         func validate() throws {

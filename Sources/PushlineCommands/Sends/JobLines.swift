@@ -51,7 +51,7 @@ struct JobLines {
                 ? "user \"\(users[0])\" has no matching device" : "none of the users has a matching device"
         }
         if let list = self.job.recipients {
-            return list.kind == "all" ? "the app has no device" : "none of the devices is there"
+            return list.kind == "all" ? "the app has no registered device" : "none of the listed devices is registered"
         }
         return self.job.expression == nil ? "no device has such a tag" : "no device fits the expression"
     }

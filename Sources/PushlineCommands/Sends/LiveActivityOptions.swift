@@ -7,7 +7,7 @@ struct LiveActivityOptions: ParsableArguments {
     @Option(
         name: .customLong("activity"),
         help:
-            "start, update or end: what becomes of the Live Activities of --handle or --channel. Text and title are its alert.",
+            "start, update or end the Live Activities of --handle or --channel. Text and title are their alert.",
         completion: .list(LiveActivity.Event.allCases.map(\.rawValue))
     )
     var event: String?
@@ -15,7 +15,7 @@ struct LiveActivityOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The state, as the app decodes it.", valueName: "json"))
     var state: String?
 
-    @Option(help: "From when on the state counts as out of date, as 2026-12-24T18:00:00Z or +30m.")
+    @Option(help: "When the state goes out of date, as 2026-12-24T18:00:00Z or +30m.")
     var stale: String?
 
     @Option(help: "When an ended activity is removed from the screen; a past moment = at once.")
@@ -58,7 +58,7 @@ struct LiveActivityOptions: ParsableArguments {
         try message.fill(&given)
         guard given == own, message.file == nil else {
             throw ValidationError(
-                "Beside --activity, of a message there are only the text, --title and --relevance; what an activity shows is in --state."
+                "With --activity a message can have only the text, --title and --relevance; what an activity shows is in --state."
             )
         }
         let alert = ["title": message.title, "body": message.body].compactMapValues { $0.map(JSON.string) }

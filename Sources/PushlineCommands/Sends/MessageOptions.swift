@@ -25,10 +25,10 @@ struct MessageOptions: ParsableArguments {
     @Option(help: "The number on the app's icon; 0 = none.")
     var badge: Int?
 
-    @Option(help: "How much the number on the app's icon grows (Android).")
+    @Option(help: "How much to add to the number on the app's icon (Android).")
     var badgeAdd: Int?
 
-    @Option(help: "The name of a sound of the app's. Default: the device's usual one.")
+    @Option(help: "The name of a sound in the app. Default: the device's usual one.")
     var sound: String?
 
     @Option(help: "The app's name for the kind of notification.")
@@ -49,22 +49,22 @@ struct MessageOptions: ParsableArguments {
     @Option(help: "How relevant it is among those of the app, from 0 to 1; of a Live Activity any number.")
     var relevance: Double?
 
-    @Option(help: "The name of a text of the app's that is the title.")
+    @Option(help: "The key of the app's localised text for the title.")
     var titleLocKey: String?
 
-    @Option(help: "What is put into the text of --title-loc-key; repeatable.")
+    @Option(help: "A value for the text of --title-loc-key; repeatable.")
     var titleLocArg: [String] = []
 
-    @Option(help: "The name of a text of the app's that is the line between title and text.")
+    @Option(help: "The key of the app's localised text for the line between title and text.")
     var subtitleLocKey: String?
 
-    @Option(help: "What is put into the text of --subtitle-loc-key; repeatable.")
+    @Option(help: "A value for the text of --subtitle-loc-key; repeatable.")
     var subtitleLocArg: [String] = []
 
-    @Option(help: "The name of a text of the app's that is the text.")
+    @Option(help: "The key of the app's localised text for the text.")
     var bodyLocKey: String?
 
-    @Option(help: "What is put into the text of --body-loc-key; repeatable.")
+    @Option(help: "A value for the text of --body-loc-key; repeatable.")
     var bodyLocArg: [String] = []
 
     @Option(help: "The app's notification channel on Android.")
@@ -72,7 +72,7 @@ struct MessageOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "All else: a file with members of POST /api/sends as JSON, but for to; - reads standard input.",
+            "A file with further members of POST /api/sends as JSON, except to; - reads standard input.",
             valueName: "file"
         ),
         completion: .file()

@@ -52,7 +52,7 @@ struct AccessOptions: ParsableArguments {
         }
         if key != nil, let host = Self.plainHost(url) {
             Console.note(
-                "pushline: warning: the key goes to \(Console.safe(host)) without encryption, for whoever is on the way to read; "
+                "pushline: warning: the key goes to \(Console.safe(host)) without encryption, so anyone on the way can read it; "
                     + "use https://"
             )
         }
@@ -67,7 +67,7 @@ struct AccessOptions: ParsableArguments {
         )
     }
 
-    /// The host that a key would be sent to in plain text; nil where it goes by TLS, or stays on this machine.
+    /// The host that a key would be sent to in plain text; nil if it goes by TLS, or stays on this machine.
     static func plainHost(_ url: URL) -> String? {
         guard url.scheme == "http", let host = url.host?.lowercased() else { return nil }
         let address = String(host.trimmingPrefix("[").prefix { $0 != "]" })

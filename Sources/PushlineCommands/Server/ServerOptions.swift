@@ -40,7 +40,7 @@ struct ServerOptions: ParsableArguments {
     func withJob<Value>(_ id: String, _ work: (PushlineClient) async throws -> Value) async throws -> Value {
         guard JobID(id) != nil else {
             throw CommandFailure.failed(
-                "\(Console.safe(id)) is no job's whole id, which has 36 characters: pushline jobs shows them"
+                "\(Console.safe(id)) is not a whole job id, which has 36 characters: pushline jobs shows them"
             )
         }
         let client = try self.client()
@@ -54,7 +54,7 @@ struct ServerOptions: ParsableArguments {
         }
     }
 
-    /// Writes JSON where that is wanted, else lines.
+    /// Writes JSON if that is wanted, else lines.
     func show(_ value: some Encodable, lines: () -> [String]) throws {
         if self.format == .json { return Console.print(try JSONOutput.encoded(value)) }
         for line in lines() { Console.print(line) }

@@ -70,7 +70,7 @@ struct StoreMigrateCommand: AsyncParsableCommand {
 
     /// Takes the steps, each after a word about it; the backup comes before the first one.
     ///
-    /// - Returns: The backup's file; nil where none was made.
+    /// - Returns: The backup's file; nil if none was made.
     private func take(
         _ steps: [(step: SchemaStep, number: Int)],
         from version: Int,

@@ -38,9 +38,6 @@ struct StoreMoveCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (source, target) = (MovePlace(self.from), MovePlace(self.to))
-        for place in [source, target] {
-            if case .servers = place { try PushlineConfiguration.checkPostgreSQL() }
-        }
         let owner = self.owner.map { TableOwner(role: $0, passwordFile: self.passwordFile) }
         var progress = ProgressLine(of: "row")
         let rows: Int

@@ -12,7 +12,7 @@ struct FaultAnswers: Sendable {
         self.usual[status] ?? self.statuses.first { $0.value == status }?.key ?? "Status\(status)"
     }
 
-    /// The status of a service's reason; nil where it has no such reason.
+    /// The status of a service's reason; nil if it has no such reason.
     static func status(of reason: String, for pns: PushService) -> Int? {
         SimulatedService.of(pns)?.answers.statuses[reason]
     }

@@ -10,7 +10,7 @@ struct SignedToken {
     private var signed: [UInt8]
     private var signature: [UInt8]
 
-    /// Reads the compact form (RFC 7515); nil where it is none.
+    /// Reads the compact form (RFC 7515); nil if it is none.
     init?(_ text: some StringProtocol) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3,

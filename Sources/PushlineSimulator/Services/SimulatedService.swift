@@ -23,10 +23,10 @@ struct SimulatedService: Sendable {
     /// The declaration of an app whose pushes go to this simulator.
     let declaration: @Sendable (SimulatorCredentials, SimulatorURLs) -> any ServiceCredentials
 
-    /// The stand-in for a service; nil where there is none.
+    /// The stand-in for a service; nil if there is none.
     static func of(_ service: PushService) -> SimulatedService? { Self.all.first { $0.service == service } }
 
-    /// The service that a request to the simulator names; nil where there is no stand-in for it.
+    /// The service that a request to the simulator names; nil if there is no stand-in for it.
     static func named(_ name: String) -> PushService? { Self.all.map(\.service).first { $0.rawValue == name } }
 
     /// The names that ``named(_:)`` takes, as a text lists them.

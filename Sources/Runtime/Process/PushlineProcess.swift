@@ -6,6 +6,7 @@ import Logging
 import Pipeline
 import PushModel
 import PushServices
+import PushlineTracing
 import ServiceLifecycle
 import Settings
 import Store
@@ -26,6 +27,7 @@ struct PushlineProcess {
         let fanOut: any SendFanOut
         let apps: AppDirectory
         let metricsText: @Sendable () -> String
+        let traces: Traces
         let manager: ServiceManager
         let logger: Logger
     }
@@ -46,20 +48,23 @@ struct PushlineProcess {
         let store = try await configured.open(logger: logger)
         let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
         let azureHubs = AzureHubs(logger: logger)
+        let tracing = ProcessTraces(self.configuration.traces, role: self.role, logger: logger)
         let parts = Parts(
             store: store,
             broker: broker,
             hubs: AppHubs(embedded: EmbeddedRegistrations(store: store), wire: azureHubs),
             azureHubs: azureHubs,
-            fanOut: EmbeddedFanOut(store: store, broker: broker, logger: logger),
+            fanOut: EmbeddedFanOut(store: store, broker: broker, traces: tracing.traces, logger: logger),
             apps: AppDirectory(store: store),
             metricsText: { [role] in ProcessMetrics.exposition(role: role) + registry.exposition() },
+            traces: tracing.traces,
             manager: ServiceManager(),
             logger: logger
         )
         // Ended in the opposite order: first the consumers of work, last the services they need to finish.
         let services =
-            [parts.manager, store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger)]
+            tracing.services
+            + [parts.manager, store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger)]
             + (try await self.work(parts))
         var group = ServiceGroupConfiguration(
             services: services.map {
@@ -102,6 +107,7 @@ struct PushlineProcess {
                     store: parts.store,
                     apps: parts.apps,
                     broker: parts.broker,
+                    traces: parts.traces,
                     logger: parts.logger
                 ),
             ]
@@ -120,6 +126,7 @@ struct PushlineProcess {
                 store: parts.store,
                 apps: parts.apps,
                 broker: parts.broker,
+                traces: parts.traces,
                 logger: parts.logger
             ),
         ]
@@ -146,6 +153,7 @@ struct PushlineProcess {
                 apps: parts.apps,
                 broker: parts.broker,
                 configuration: configuration,
+                traces: parts.traces,
                 logger: parts.logger
             ),
         ]

@@ -56,7 +56,7 @@ private struct UnixAddress {
     private var address = sockaddr_un()
     private let length: socklen_t
 
-    /// nil where it is too long.
+    /// nil if it is too long.
     init?(_ name: String) {
         var path = Array(name.utf8)
         // A name without a file begins with a zero.

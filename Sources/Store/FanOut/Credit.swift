@@ -68,7 +68,7 @@ package struct Credit: Sendable, Equatable {
 /// How many devices of a credential may be published now.
 package struct CredentialCredit: Sendable, Equatable {
     package let devices: Int
-    /// The time until there are any, where there are none.
+    /// The time until there are any, if there are none.
     package let wait: Duration?
 
     package init(devices: Int, wait: Duration? = nil) {

@@ -13,7 +13,7 @@ package struct DueBatch: Sendable {
     package let retries: [RetryDevice]
     /// The number of the template that it is for; nil = of none.
     package let template: Int64?
-    /// That template; nil where it was removed, too.
+    /// That template; nil if it was removed, too.
     package let content: DeviceTemplate.Content?
 
     package init(

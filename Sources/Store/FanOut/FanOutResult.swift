@@ -14,7 +14,7 @@ package enum FanOutResult: Sendable, Equatable {
 
 /// The rows written by a step.
 package struct FanOutWritten: Sendable, Equatable {
-    /// The step's delivery messages in their order; nil where nothing is in one.
+    /// The step's delivery messages in their order; nil if nothing is in one.
     package var deliveries: [OutboxMessage?]
     /// Messages of sends that go on alone, to be published; without those for which their app's window has no room.
     package var ownMessages: [OutboxMessage]

@@ -11,9 +11,9 @@ package enum BatchStatus: Sendable, Equatable {
 /// How a batch stands, and where.
 package struct LocatedStatus: Sendable, Equatable {
     package let status: BatchStatus
-    /// nil where it is to be looked for by its key.
+    /// nil if it is to be looked for by its key.
     package let hint: RowHint?
-    /// When its job was accepted, or was to start; nil where it is closed.
+    /// When its job was accepted, or was to start; nil if it is closed.
     package let began: Timestamp?
     /// The routing key of the process that waits for its job, if one does.
     package let waiter: String?

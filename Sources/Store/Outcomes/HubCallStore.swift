@@ -66,7 +66,7 @@ package enum HubCallStart: Sendable, Equatable {
 
     /// The reason of the failure of what is unknown so.
     package static let unknownReason =
-        "the process died during the call: nobody knows whether the hub took it"
+        "the process ended during the call: it is not known whether the hub took it"
 }
 
 /// What is known of a call.

@@ -15,7 +15,7 @@ package struct ImportedRegistration: Sendable, Equatable {
     package var expires: Timestamp?
     /// What it makes of the properties of a send; nil = it is for native notifications.
     package var template: DeviceTemplate?
-    /// The platform under which a hub's wire shows it, where that is another than its service's.
+    /// The platform under which a hub's wire shows it, if that is another than its service's.
     package var platform: String?
 
     package init(

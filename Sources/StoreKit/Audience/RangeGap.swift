@@ -1,4 +1,4 @@
-/// Rows of which a range is known to have none; empty where nothing is known.
+/// Rows of which a range is known to have none; empty if nothing is known.
 package struct RangeGap {
     private let from: Int64
     /// The range's next row, `.max` where there is none.

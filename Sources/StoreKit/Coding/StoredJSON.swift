@@ -21,6 +21,14 @@ package enum StoredJSON {
         return try self.value(Job.Work.self, from: String(decoding: text, as: UTF8.self))
     }
 
+    /// Decodes the work of a job that a send message holds.
+    package static func send(from text: [UInt8]) throws -> SendRequest {
+        guard case .send(let send) = try self.work(from: text) else {
+            throw StoreError(.corrupt, "a send message holds another job")
+        }
+        return send
+    }
+
     /// Decodes the output of ``text(_:)``.
     package static func value<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
         do {

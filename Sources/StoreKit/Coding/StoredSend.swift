@@ -4,7 +4,7 @@ package import PushModel
 ///
 /// It is the JSON of ``StoredJSON``, member for member. Other sends are left to that.
 package enum StoredSend {
-    /// The JSON text, or nil where the work is of another kind.
+    /// The JSON text, or nil if the work is of another kind.
     package static func text(_ work: Job.Work) -> String? {
         guard case .send(let send) = work, send.truncatedTags == 0, case .message(let message) = send.content else {
             return nil
@@ -231,7 +231,7 @@ package enum StoredSend {
 }
 
 extension TagExpression {
-    /// The tag that it consists of; nil where it is more than one.
+    /// The tag that it consists of; nil if it is more than one.
     package var onlyTag: Tag? { self.steps.count == 1 ? self.tags.first : nil }
 }
 

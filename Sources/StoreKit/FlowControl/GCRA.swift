@@ -45,7 +45,7 @@ package struct GCRA: Equatable {
         return gap > self.time(of: self.step) + Self.tolerance ? self.burst : gap
     }
 
-    /// How many devices may be sent now; 0 where they would be few, but for urgent ones.
+    /// How many devices may be sent now; 0 if they would be few, but for urgent ones.
     package func devices(at now: Int64, isUrgent: Bool) -> Int {
         let free = (self.unused(at: now) + (isUrgent ? self.burst : 0)) * self.rate / Self.second
         return free >= (isUrgent ? 1 : self.step) ? Int(free) : 0

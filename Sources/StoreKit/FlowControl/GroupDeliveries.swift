@@ -22,7 +22,7 @@ package struct GroupDeliveries {
         }
     }
 
-    /// nil where none was begun.
+    /// nil if none was begun.
     package private(set) var all: [Delivery?]
 
     /// - Parameter count: How many messages the step is divided into.

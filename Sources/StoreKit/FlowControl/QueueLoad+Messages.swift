@@ -8,7 +8,7 @@ extension QueueLoad {
     ///   - members: How many jobs or batches they have.
     ///   - queue: Their queue, whose load this is.
     ///   - state: Where they stand.
-    ///   - age: How long the job at their head has waited; nil where it is to be tried later.
+    ///   - age: How long the job at their head has waited; nil if it is to be tried later.
     package mutating func add(_ members: Int, of queue: WorkQueue, _ state: MessageState, age: Duration?) {
         if let age { self.oldest = max(self.oldest, age) }
         switch (queue, state) {

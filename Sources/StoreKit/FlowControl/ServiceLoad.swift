@@ -74,7 +74,7 @@ package struct RateLimits {
     ///   - devices: The number of devices.
     ///   - kind: First pages may exceed a limit for a moment; retries go in any case, and what is too much is waited for later.
     ///   - priority: Urgent ones may exceed it for a moment too.
-    /// - Returns: Up to when each limit that they count for is used up then; nil where there is no credit for them.
+    /// - Returns: Up to when each limit that they count for is used up then; nil if there is no credit for them.
     package func spend(_ devices: DeviceCount, _ kind: CreditKind, _ priority: Priority) -> [CredentialName: Int64]? {
         let mayGoAhead = priority == .high || kind == .first
         var spent: [CredentialName: Int64] = [:]

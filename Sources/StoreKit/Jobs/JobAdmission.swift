@@ -56,7 +56,7 @@ package struct JobAdmission {
         package let index: Int
         package let job: NewJob
         package let state: Job.State
-        /// Its message among ``JobAdmission/messages``; nil where it starts later.
+        /// Its message among ``JobAdmission/messages``; nil if it starts later.
         package let message: Int?
     }
 
@@ -153,7 +153,7 @@ package struct JobAdmission {
         }
     }
 
-    /// The message of the next job, which starts now: one that it shares, where it is a small send.
+    /// The message of the next job, which starts now: one that it shares, if it is a small send.
     private mutating func message(
         for job: NewJob,
         _ load: (WorkQueue, _ most: Int) throws -> JobLoad

@@ -61,7 +61,7 @@ package enum JobTransition: CaseIterable {
         }
     }
 
-    /// The final state that it leads to; nil where it leads to none, or may lead to several.
+    /// The final state that it leads to; nil if it leads to none, or may lead to several.
     package var end: Job.State? { Self.ends[self] }
 
     private static let ends = Dictionary(
@@ -75,7 +75,7 @@ package enum JobTransition: CaseIterable {
     /// What it counts for the backlog.
     ///
     /// - Parameter from: The job's state, where the change depends on it.
-    /// - Returns: The change; nil where it leads from no such state.
+    /// - Returns: The change; nil if it leads from no such state.
     package func effect(from: Job.State? = nil) -> BacklogChange? {
         self.steps.first { from == nil || $0.from == from }.map { BacklogChange(from: $0.from, to: $0.to) }
     }

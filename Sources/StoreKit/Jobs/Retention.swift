@@ -31,7 +31,7 @@ package struct RetainedJob {
     ///   - finished: When it came to its end; nil = it has not.
     ///   - accepted: When it was accepted, by the wall clock.
     ///   - expires: The end of its lifetime, by the wall clock.
-    ///   - ends: The same by the store's clock; nil where it never started.
+    ///   - ends: The same by the store's clock; nil if it never started.
     ///   - key: When its idempotency key was stored, if it has one.
     ///   - hasDeadLetter: Whether a dead letter of it is kept.
     package init(finished: Int64?, accepted: Int64, expires: Int64, ends: Int64?, key: Int64?, hasDeadLetter: Bool) {

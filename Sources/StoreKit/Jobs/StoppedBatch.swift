@@ -34,7 +34,7 @@ package enum StopReason: Sendable {
     /// A message with batches of theirs was deferred: those were not begun.
     case deferral(message: Int64)
 
-    /// - Returns: How a job is stopped; nil where it is left as it is.
+    /// - Returns: How a job is stopped; nil if it is left as it is.
     package func stop(of job: StoppableJob, at now: Int64) -> JobStop? {
         guard !job.state.isFinal else { return nil }
         switch (self, job.state.stopCause) {

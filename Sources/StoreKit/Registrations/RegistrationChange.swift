@@ -190,7 +190,7 @@ package struct RegistrationChange: Sendable {
         guard let slot = one.slot, slot.kind == .native, let handle = one.handle else { return }
         for template in self.templates(of: handle, slot.pns)
         where template.version < self.terms.sequence && (user == nil || template.user == user) {
-            self.end(template, "its device began anew")
+            self.end(template, "its device was registered anew")
         }
     }
 

@@ -37,7 +37,7 @@ package enum AppDeclaration {
         guard !isOtherHub || !use.hasRegistrations && !use.hasJobs else {
             throw StoreError(
                 .conflict,
-                "hub, embedded or azure, is fixed once an app has registrations or jobs: declare a new app with the other one"
+                "hub cannot change between embedded and azure once the app has registrations or jobs; declare a new app with the other one"
             )
         }
         guard known.users != new.users else { return (isOtherHub, []) }
@@ -55,7 +55,7 @@ package enum AppDeclaration {
         guard Set(names).count == names.count else {
             throw StoreError(
                 .conflict,
-                "users cannot be \(new.users.rawValue): the app has accounts whose names differ by letter case alone"
+                "users cannot be \(new.users.rawValue): the app has accounts whose names differ only in letter case"
             )
         }
         return (true, zip(use.accounts, names).map { (old: $0, new: $1) })

@@ -51,7 +51,7 @@ package struct DeadLetterJob: Sendable {
         case .expiring, .expired: return "its job expired"
         case .scheduled, .queued, .running, .retrying, .completed, .abandoned: break
         }
-        if let ends, ends <= now { return "its job's time is over since \(self.expires.iso8601)" }
+        if let ends, ends <= now { return "its job expired at \(self.expires.iso8601)" }
         if self.isEmptied { return "its content was removed with a user" }
         return self.isCleared ? "its job is being removed" : nil
     }
@@ -123,13 +123,13 @@ package enum DeadLetterWork: Sendable {
             // It is kept all the same.
             self = .nothing(
                 MessageID(letter.messageID) == nil
-                    ? "it names no work: nobody can tell what it was for"
+                    ? "it names no work, so it is not known what it was for"
                     : "it was a copy: its work continues or has finished"
             )
             return
         }
         guard let id = letter.jobID, let job = letter.job else {
-            self = .nothing("its job is not kept any more")
+            self = .nothing("its job is no longer kept")
             return
         }
         if let reason = job.blockedReason(at: now) {
@@ -148,7 +148,7 @@ package enum DeadLetterWork: Sendable {
 
     private static func batch(_ page: DeadLetterPage?, of job: DeadLetterJob) -> DeadLetterWork {
         guard let page else { return .nothing("its batch does not count as dead") }
-        guard page.key.attempt == 0 || page.hasRetries else { return .nothing("its devices are not known any more") }
+        guard page.key.attempt == 0 || page.hasRetries else { return .nothing("its devices are no longer known") }
         return .batch(page, sequence: job.sequence)
     }
 

@@ -4,7 +4,7 @@ package import Store
 /// A call of a hub as its row has it.
 package struct StoredHubCall: Sendable {
     package let state: HubCall.State
-    /// After this nobody is at it, where it is being made; by the store's clock.
+    /// After this nobody is at it, if it is being made; by the store's clock.
     package let until: Int64
 
     package init(state: HubCall.State, until: Int64) {

@@ -50,9 +50,9 @@ package struct AuditedJob {
     package var isFinished = false
     package var isStopped = false
     package var hasMessage = false
-    /// The service and the size of its only batch, where that has no row.
+    /// The service and the size of its only batch, if that has no row.
     package var only: (pns: Int, size: Int)?
-    /// How many devices its list has; nil where it has none.
+    /// How many devices its list has; nil if it has none.
     package var listed: Int?
     /// Its counts by the services' numbers.
     package var counts: [Int: JobSums] = [:]

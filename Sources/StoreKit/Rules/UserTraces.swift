@@ -49,7 +49,7 @@ package struct UserTraces: Sendable {
     /// - Parameters:
     ///   - request: A change.
     ///   - asker: The account that asked.
-    /// - Returns: Whose device it is about; nil where it names nobody.
+    /// - Returns: Whose device it is about; nil if it names nobody.
     package static func subject(of request: RegisterRequest, askedBy asker: UserName?) -> UserName? {
         if let onBehalf = request.onBehalf { return onBehalf.user }
         switch request {
@@ -75,7 +75,7 @@ package struct UserTraces: Sendable {
         return !expression.mayHold { tag in tag.owned == .sender || self.ownTags.contains(tag) }
     }
 
-    /// The send without the user's name; nil where it does not name the user.
+    /// The send without the user's name; nil if it does not name the user.
     package func removed(from send: SendRequest) -> SendRequest? {
         guard let expression = send.audience.selection else { return nil }
         let named = self.tags.filter { expression.tags.contains($0.own) }
@@ -84,7 +84,7 @@ package struct UserTraces: Sendable {
         return send.with(audience: send.audience.selected(by: replaced), truncatedTags: send.truncatedTags)
     }
 
-    /// A list of tags, a line each, without the user's; nil where it does not have them.
+    /// A list of tags, a line each, without the user's; nil if it does not have them.
     package func removed(fromLines lines: String) -> String? {
         var isNamed = false
         let rest = lines.utf8.split(separator: UInt8(ascii: "\n")).map { line -> Substring in

@@ -55,7 +55,7 @@ struct DeviceList {
     func append(to page: inout AudiencePage, _ names: [Int64: CredentialName], _ kind: RegistrationKind) throws {
         for (index, number) in self.credentials.enumerated() where number != 0 {
             guard let name = names[number] else {
-                throw StoreError(.corrupt, "a device has a credential without a name")
+                throw StoreError.namelessCredential
             }
             page.credentials.append(name, at: page.rows.count + index)
         }

@@ -62,7 +62,7 @@ extension ServerExamination {
             server.weakMode.map { mode in
                 StoreObservation.wrong(
                     "PostgreSQL TLS",
-                    "\(server.name): sslmode=\(mode) takes another server for it, so whoever stands between reads and "
+                    "\(server.name): sslmode=\(mode) does not check the server's identity, so a host in between can read and "
                         + "changes everything: give it a certificate of its name, and store.url sslmode=verify-full "
                         + "with sslrootcert"
                 )
@@ -138,7 +138,7 @@ extension ServerExamination.Primary {
         self.idleSlot.map { name in
             StoreObservation.wrong(
                 "PostgreSQL slots",
-                "nobody reads the replication slot \(name): the server keeps its log for it until the disk is full; "
+                "the replication slot \(name) is not read: the server keeps its log for it until the disk is full; "
                     + "start the reader, or SELECT pg_drop_replication_slot('\(name)')"
             )
         }

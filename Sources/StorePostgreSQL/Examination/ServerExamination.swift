@@ -89,7 +89,7 @@ extension ServerExamination.Primary {
         self.tables = try Schema.found(wire, until: deadline)?.number
         let answers = try wire.exchange([Self.settings, Self.oldest, Self.idleSlot], until: deadline)
         guard let row = answers[0].rows.first else {
-            throw StoreError(.corrupt, "PostgreSQL does not say its settings")
+            throw StoreError(.corrupt, "PostgreSQL does not tell its settings")
         }
         self.version = try row["version"]
         self.synchronousStandbyNames = try row["standbys"]

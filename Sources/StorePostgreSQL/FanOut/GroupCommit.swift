@@ -96,9 +96,7 @@ struct GroupCommit: StepCommit {
         for row in works {
             let job: Int64 = try row["sequence"]
             guard alone.contains(job) else { continue }
-            guard case .send(let request) = try StoredJSON.work(from: Array((row["work"] as String).utf8)) else {
-                throw StoreError(.corrupt, "a send message holds another job")
-            }
+            let request = try StoredJSON.send(from: Array((row["work"] as String).utf8))
             let cursors = try CampaignTable.newCursors(for: request, of: job, ends)
             let state = window.begin(in: .send) { _, _ in load }
             let number = try rows.add(job, cursors, state)

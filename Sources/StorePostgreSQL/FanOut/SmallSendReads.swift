@@ -30,9 +30,7 @@ struct SmallSendReads {
         private let row: SQLRow
 
         fileprivate init(_ row: SQLRow) throws {
-            guard case .send(let request) = try StoredJSON.work(from: Array((row["work"] as String).utf8)) else {
-                throw StoreError(.corrupt, "a send message holds another job")
-            }
+            let request = try StoredJSON.send(from: Array((row["work"] as String).utf8))
             (self.sequence, self.request, self.row) = (try row["sequence"], request, row)
             self.hasBegun = try row["has_begun"]
             self.audience = SmallAudience(request)
@@ -50,7 +48,7 @@ struct SmallSendReads {
                 expires: try self.row["expires"],
                 startsAt: try self.row["starts_at"],
                 waiter: try self.row["waiter"],
-                requestID: (try self.row["request"] as String?).flatMap { RequestID($0) },
+                requestID: (try self.row["request"] as String?).flatMap { RequestID(stored: $0) },
                 audience: audience,
                 through: self.request.audience.expression == nil ? .max : through
             )

@@ -166,7 +166,7 @@ struct AcceptanceWrites: Sendable {
         }
         let messages = try admission.messages.map { message in
             guard let number = message.joined ?? numbers.popFirst() else {
-                throw StoreError(.corrupt, "there are more messages than numbers for them")
+                throw StoreError.tooFewNumbers
             }
             return number
         }
@@ -197,7 +197,7 @@ struct AcceptanceWrites: Sendable {
             joining: joining
         )
         if let most = self.limits.backlog {
-            guard let backlog else { throw StoreError(.corrupt, "the count of unfinished jobs is missing") }
+            guard let backlog else { throw StoreError.noBacklog }
             admission.limit(to: most, unfinished: try backlog["unfinished"], scheduled: try backlog["scheduled"])
         }
         return admission

@@ -12,7 +12,7 @@ struct JobInsertion {
         /// As it is stored.
         let work: StoredWork
         let state: Job.State
-        /// nil where it starts later.
+        /// nil if it starts later.
         let message: Int64?
     }
 
@@ -86,7 +86,7 @@ struct JobInsertion {
             self.integers { $0.job.expires(accepted: self.wall).milliseconds }, self.texts { $0.job.waiter },
             self.integers { $0.job.startsAt?.milliseconds },
             self.integers { $0.state == .scheduled ? nil : self.now + $0.job.lifetime.milliseconds },
-            self.texts { $0.job.label?.text }, self.texts { $0.job.request?.description },
+            self.texts { $0.job.label?.text }, self.texts { $0.job.request?.stored },
         ]
         return """
             INSERT INTO job(app, accepted, sequence, id, "user", user_shown, key, kind, priority, platforms, state, work, message, expires,
@@ -123,7 +123,7 @@ struct JobInsertion {
             INSERT INTO recipient(job, pns, number, handle, reference, credential)
             SELECT device.job, device.pns, device.number, device.handle, device.reference, credential.number
             FROM unnest(\(jobs), \(services), \(SQLArray.integers(devices.map { $0.device.number })),
-                \(SQLArray.texts(devices.map { $0.device.handle?.text })), \(SQLArray.texts(devices.map { $0.device.reference })),
+                \(SQLArray.texts(devices.map { $0.device.target?.stored })), \(SQLArray.texts(devices.map { $0.device.reference })),
                 \(names)) AS device(job, pns, number, handle, reference, name)
                 LEFT JOIN credential ON credential.app = \(self.app) AND credential.pns = device.pns AND credential.name = device.name
             """

@@ -18,10 +18,7 @@ package struct JobLimits: Sendable {
 extension PostgreSQLStore: OutboxStore {
     package func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs {
         let listed = try await ListedJob.of(jobs, in: self)
-        guard let app = listed.first?.job.app else { return AcceptedJobs() }
-        guard listed.count <= OutboxMessage.maximumMembers, listed.allSatisfy({ $0.job.app == app }) else {
-            throw StoreError(.corrupt, "jobs that cannot be accepted together")
-        }
+        guard let app = try ListedJob.app(of: listed) else { return AcceptedJobs() }
         let works = try listed.map { try StoredWork($0.job.work) }
         let number = try await self.number(of: app)
         return try await self.repeating {
@@ -130,6 +127,6 @@ extension PostgreSQLStore {
         for _ in 0..<6 {
             do { return try await body() } catch is ReadIsOld { continue }
         }
-        throw StoreError(.unavailable, "others change the same rows all the time")
+        throw StoreError.contended
     }
 }

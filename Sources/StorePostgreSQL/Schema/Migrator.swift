@@ -31,7 +31,7 @@ package struct Migrator {
 
     /// What the tables lack of this program's; any role that may read them can ask.
     ///
-    /// - Returns: The version found, 0 where there are no tables, and the steps in order; no step where a program can open the store.
+    /// - Returns: The version found, 0 if there are no tables, and the steps in order; no step where a program can open the store.
     /// - Throws: ``StoreError`` where no steps lead from there.
     package func pendingSteps() throws -> (found: SchemaVersion, steps: ArraySlice<SchemaStep>) {
         do {
@@ -141,7 +141,7 @@ package struct Migrator {
         guard try row["is_there"] else {
             throw StoreError(
                 .unavailable,
-                "there is no role \(role), as which the programs connect: CREATE ROLE makes it"
+                "there is no role \(role), which the programs connect as; make it with CREATE ROLE"
             )
         }
         guard try !(row["is_own"] as Bool) else {

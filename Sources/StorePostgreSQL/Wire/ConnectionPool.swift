@@ -17,7 +17,7 @@ final class ConnectionPool: Sendable {
         let serve: @Sendable (PooledConnection) -> Void
         let refuse: @Sendable (StoreError) -> Void
 
-        /// Why it is not served, where it is too late for that.
+        /// Why it is not served, if it is too late for that.
         var refusal: StoreError? {
             if self.isOver { return .overdue }
             return self.patience > .now
@@ -97,7 +97,7 @@ final class ConnectionPool: Sendable {
             return (nil, true)
         }
         if let connection { return connection.queue.async { self.serve(request, over: connection) } }
-        guard mayWait else { return request.refuse(StoreError(.unavailable, "too many wait for PostgreSQL")) }
+        guard mayWait else { return request.refuse(StoreError(.unavailable, "too many requests wait for PostgreSQL")) }
         self.watch.begin(self.refuseLate)
     }
 

@@ -16,7 +16,7 @@ final class HostLookups: Sendable {
     private let ask: @Sendable (String) -> [String]
     private let running = NIOLockedValueBox<[String: Question]>([:])
 
-    /// - Parameter ask: The addresses of a name, in digits; empty where there is none.
+    /// - Parameter ask: The addresses of a name, in digits; empty if there is none.
     init(ask: @escaping @Sendable (String) -> [String]) { self.ask = ask }
 
     /// The addresses of a name; none where the system knows none, or does not say so in time.

@@ -41,7 +41,7 @@ package struct ServerAddresses: Sendable {
         let count = max(hosts.count, addresses.count, 1)
         let areEven = hosts.isEmpty || addresses.isEmpty || hosts.count == addresses.count
         guard areEven, ports.count <= 1 || ports.count == count else {
-            throw StoreError(.unavailable, "the store's address has other numbers of hosts, addresses and ports")
+            throw StoreError(.unavailable, "the store's address has different numbers of hosts, addresses and ports")
         }
         self.passwordFile = passwordFile
         self.servers = (0..<count).map { index in

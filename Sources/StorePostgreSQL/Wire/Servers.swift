@@ -202,7 +202,7 @@ final class Servers: Sendable {
     /// The first digits of the log's present file.
     private static let timeline = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
 
-    /// - Returns: nil where the server takes no writes.
+    /// - Returns: nil if the server takes no writes.
     private func candidate(
         _ endpoint: Endpoint,
         until deadline: ContinuousClock.Instant

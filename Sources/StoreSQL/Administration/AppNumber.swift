@@ -3,7 +3,7 @@ package import PushModel
 // Tables name an app by its number, which it has from its first mention on.
 
 extension SQLStatement {
-    /// The number of an app, as a part of a statement; NULL where it was never mentioned.
+    /// The number of an app, as a part of a statement; NULL if it was never mentioned.
     package static func app(_ app: AppID) -> SQLStatement { "(SELECT number FROM app WHERE name = \(app.name))" }
 
     /// Reads the number of an app; no row where it was never mentioned.

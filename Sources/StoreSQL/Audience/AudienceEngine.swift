@@ -77,7 +77,7 @@ extension AudienceEngine {
         return found
     }
 
-    /// The expression that selects an audience; nil where that is a list.
+    /// The expression that selects an audience; nil if that is a list.
     private func expression(of query: AudienceQuery) async throws -> TagExpression? {
         switch query.subject {
         case .expression(let expression): return expression

@@ -24,7 +24,7 @@ struct ManyTags {
     private let query: AudienceQuery
     private let store: any AudienceEngine
 
-    /// - Returns: nil where the audience is of another kind.
+    /// - Returns: nil if the audience is of another kind.
     init?(_ expression: TagExpression, _ query: AudienceQuery, store: any AudienceEngine) {
         guard expression.tags.count >= Self.threshold, expression.alternatives != nil else { return nil }
         self.expression = expression

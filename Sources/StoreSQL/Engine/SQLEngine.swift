@@ -106,7 +106,7 @@ extension SQLEngine {
                 try? await Task.sleep(for: .milliseconds(Int.random(in: 0...(2 << attempt))))
             }
         }
-        throw StoreError(.unavailable, "others change the same rows all the time")
+        throw StoreError.contended
     }
 
     /// Runs a transaction by which jobs may end, and counts those.

@@ -185,7 +185,7 @@ extension AuditedJob {
 }
 
 extension Job.Work {
-    /// How many devices a stored send's list has; nil where it has none, or cannot be read.
+    /// How many devices a stored send's list has; nil if it has none, or cannot be read.
     fileprivate static func listed(in text: String) -> Int? {
         guard case .send(let send) = try? StoredJSON.work(from: Array(text.utf8)), case .list(let list) = send.audience
         else { return nil }

@@ -111,7 +111,7 @@ extension KeptDeadLetter {
 }
 
 extension DeadLetterJob {
-    /// - Returns: nil where the job is not kept any more.
+    /// - Returns: nil if the job is not kept any more.
     fileprivate init?(ofLetter row: SQLRow) throws {
         guard let sequence = try row["sequence"] as Int64? else { return nil }
         self.init(
@@ -126,7 +126,7 @@ extension DeadLetterJob {
 }
 
 extension DeadLetterPage {
-    /// - Returns: nil where the batch does not count as dead, or is not kept any more.
+    /// - Returns: nil if the batch does not count as dead, or is not kept any more.
     fileprivate init?(ofLetter row: SQLRow, job: JobID) throws {
         guard try (row["is_dead"] as Bool?) == true else { return nil }
         self.init(

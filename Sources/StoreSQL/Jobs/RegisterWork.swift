@@ -3,7 +3,7 @@
 ///
 /// A dead-lettered job may be replayed while its lifetime lasts: the dead letter keeps the work until then.
 enum RegisterWork {
-    /// What goes of a stored change, where it is there, and the JSON in its place.
+    /// What goes of a stored change, if it is there, and the JSON in its place.
     private static let handles: [(path: [String], json: String)] = [
         (["upsert", "_1", "handle"], "\"\""), (["create", "_1", "handle"], "\"\""),
         (["upsert", "_1", "onBehalf", "user"], "null"), (["create", "_1", "onBehalf", "user"], "null"),

@@ -12,7 +12,7 @@ package enum CampaignTable {
         return [JobTable.rows("job.sequence = \(job)"), cursors, self.highest, self.ends(of: [job])]
     }
 
-    /// A campaign by what ``reads(of:)`` gives; nil where its job is gone.
+    /// A campaign by what ``reads(of:)`` gives; nil if its job is gone.
     ///
     /// - Throws: ``StoreError``.
     package static func campaign(_ answers: [[SQLRow]]) throws -> Campaign? {

@@ -51,13 +51,13 @@ package struct ClaimedMessage: Sendable {
         /// The number of another new message.
         package mutating func nextNumber() throws -> Int64 {
             guard let number = self.numbers.popFirst() else {
-                throw StoreError(.corrupt, "there are more messages than numbers for them")
+                throw StoreError.tooFewNumbers
             }
             return number
         }
     }
 
-    /// Takes it from the answers; nil where the claim is not the latest any more.
+    /// Takes it from the answers; nil if the claim is not the latest any more.
     package func found(_ answers: inout ArraySlice<[SQLRow]>) throws -> Found? {
         let (messages, members) = (answers.removeFirst(), answers.removeFirst())
         let limits = try RateLimitRows(answers.removeFirst(), now: self.clock.now)

@@ -36,6 +36,17 @@ package struct ListedJob: Sendable {
         """
     }
 
+    /// The app of jobs that are accepted together; nil = there are none.
+    ///
+    /// - Throws: ``StoreError`` for jobs of several apps, or for too many.
+    package static func app(of jobs: [ListedJob]) throws -> AppID? {
+        guard let app = jobs.first?.job.app else { return nil }
+        guard jobs.count <= OutboxMessage.maximumMembers, jobs.allSatisfy({ $0.job.app == app }) else {
+            throw StoreError(.corrupt, "jobs that cannot be accepted together")
+        }
+        return app
+    }
+
     /// New jobs with their lists.
     package static func of(_ jobs: [NewJob], in engine: some SQLEngine) async throws -> [ListedJob] {
         var listed: [ListedJob] = []

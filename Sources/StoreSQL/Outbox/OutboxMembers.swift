@@ -27,7 +27,7 @@ struct OutboxMembers {
         "\(JobTable.isMember(of: message)) AND inline_pns IS NULL"
     }
 
-    /// By what ``reads(of:)`` gives, which it takes from the answers; nil where there is no such message any more.
+    /// By what ``reads(of:)`` gives, which it takes from the answers; nil if there is no such message any more.
     init?(_ answers: inout ArraySlice<[SQLRow]>) throws {
         let (messages, jobs, batches) = (answers.removeFirst(), answers.removeFirst(), answers.removeFirst())
         guard let row = messages.first else { return nil }

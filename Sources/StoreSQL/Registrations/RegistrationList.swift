@@ -85,7 +85,7 @@ private struct RegistrationList {
         if query.tag == nil, query.handles == nil, query.state != .live { self.addEnded() }
     }
 
-    /// nil where there is nothing to look at.
+    /// nil if there is nothing to look at.
     var statement: SQLStatement? {
         guard !self.ranges.isEmpty else { return nil }
         return """
@@ -109,7 +109,7 @@ private struct RegistrationList {
         )
     }
 
-    /// Whose they are, and the tag that they have; nil where nobody can be meant, for nobody has two users' tags.
+    /// Whose they are, and the tag that they have; nil if nobody can be meant, for nobody has two users' tags.
     private var userAndTag: (user: ExactText?, tag: Tag?)? {
         let user = self.query.user?.key
         guard let tag = self.query.tag, let owner = tag.owner else { return (user, self.query.tag) }

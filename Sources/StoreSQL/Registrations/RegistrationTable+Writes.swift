@@ -92,7 +92,7 @@ extension RegistrationTable {
         ]
     }
 
-    /// Takes the user from a registration, where that was removed after its last change.
+    /// Takes the user from a registration, if that was removed after its last change.
     private func hide(_ one: KeptRegistration) -> SQLStatement? {
         guard let user = one.user, let row = one.row else { return nil }
         return """

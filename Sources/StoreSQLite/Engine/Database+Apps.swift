@@ -2,7 +2,7 @@ import PushModel
 import StoreSQL
 
 extension Database {
-    /// The app's number, or nil where it was never mentioned.
+    /// The app's number, or nil if it was never mentioned.
     func number(of app: AppID) throws -> Int64? { try self.answer(.number(of: app)).rows.first?["number"] }
 
     /// The app's number, given now if need be.

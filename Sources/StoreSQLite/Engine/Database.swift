@@ -77,7 +77,7 @@ struct Database {
         return found
     }
 
-    /// The only column of the first row; nil where there is none, or it is null.
+    /// The only column of the first row; nil if there is none, or it is null.
     func value<T: SQLConvertible>(_ sql: String, _ values: Values = []) throws -> T? {
         try self.first(sql, values) { $0.only() as T? } ?? nil
     }

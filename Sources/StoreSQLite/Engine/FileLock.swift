@@ -29,7 +29,7 @@ final class FileLock: Sendable {
         }
     }
 
-    /// - Returns: The user to whom a file or folder belongs; nil where nothing is there, or it cannot be seen.
+    /// - Returns: The user to whom a file or folder belongs; nil if nothing is there, or it cannot be seen.
     private static func owner(of path: String) -> (id: uid_t, name: String)? {
         guard let found = try? FileManager.default.attributesOfItem(atPath: path),
             let id = (found[.ownerAccountID] as? NSNumber)?.uint32Value

@@ -143,7 +143,7 @@ final class ReadQueue: Sendable {
         }
     }
 
-    /// What a thread reads next; nil where it has nothing to read any more.
+    /// What a thread reads next; nil if it has nothing to read any more.
     private func next(after read: Read? = nil) -> Read? {
         self.state.withLockedValue { state in
             if read?.isLong == true { state.long -= 1 }

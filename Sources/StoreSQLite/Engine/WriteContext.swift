@@ -56,7 +56,7 @@ final class WriteContext {
         let kept = try self.database.first("SELECT unfinished, scheduled FROM backlog") {
             (unfinished: $0["unfinished"] as Int, scheduled: $0["scheduled"] as Int)
         }
-        guard let kept else { throw StoreError(.corrupt, "the count of unfinished jobs is missing") }
+        guard let kept else { throw StoreError.noBacklog }
         return (
             kept.unfinished + self.counts.unfinished + self.added.unfinished,
             kept.scheduled + self.counts.scheduled + self.added.scheduled

@@ -141,7 +141,7 @@ struct GroupStepWriter {
         try self.batch.run(job, [batch.pns.number, 0, 0, Int(through), batch.size, Int(message), 0])
     }
 
-    /// - Returns: The delivery messages; nil where nothing is in one.
+    /// - Returns: The delivery messages; nil if nothing is in one.
     private func finishDeliveries() throws -> [OutboxMessage?] {
         try self.deliveries.all.map { delivery in
             guard let delivery else { return nil }

@@ -13,10 +13,7 @@ extension WriteContext {
         backlog: Int?,
         window: InFlightWindow
     ) throws -> AcceptedJobs {
-        guard let app = listed.first?.job.app else { return AcceptedJobs() }
-        guard listed.count <= OutboxMessage.maximumMembers, listed.allSatisfy({ $0.job.app == app }) else {
-            throw StoreError(.corrupt, "jobs that cannot be accepted together")
-        }
+        guard let app = try ListedJob.app(of: listed) else { return AcceptedJobs() }
         let number = try self.database.ensureNumber(of: app)
         var admission = JobAdmission(
             count: listed.count,
@@ -116,7 +113,7 @@ private struct JobInserter {
         /// As it is stored.
         let work: StoredWork
         let state: Job.State
-        /// nil where it starts later.
+        /// nil if it starts later.
         let message: Int64?
 
         var job: NewJob { self.listed.job }
@@ -150,7 +147,7 @@ private struct JobInserter {
                     job.priority.rank, job.work.platformBits, row.state.number, row.work.text, row.message,
                     job.expires(accepted: wall), job.waiter, wall, job.startsAt,
                     row.state == .scheduled ? nil : now + job.lifetime.milliseconds, job.label?.text,
-                    job.request?.description,
+                    job.request?.stored,
                 ],
                 from: index
             )

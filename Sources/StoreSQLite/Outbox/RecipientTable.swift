@@ -72,9 +72,9 @@ extension WriteContext {
     func insert(_ recipients: [Recipient], of job: Int64, app: Int64) throws {
         try RecipientTable.insert.insert(recipients, into: self.database) { statement, index, recipient in
             let credential = try self.database.ensureNumber(of: recipient.credential, recipient.pns, app: app)
-            let (handle, reference) = (recipient.handle?.text, recipient.reference)
+            let (target, reference) = (recipient.target?.stored, recipient.reference)
             try statement.bind(
-                [job, recipient.pns.number, recipient.number, handle, reference, credential],
+                [job, recipient.pns.number, recipient.number, target, reference, credential],
                 from: index
             )
         }

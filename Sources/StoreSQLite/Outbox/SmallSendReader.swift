@@ -57,9 +57,7 @@ struct SmallSendReader {
     }
 
     private func send(_ row: Row) throws -> SmallSend {
-        guard case .send(let request) = try StoredJSON.work(from: row["work"]) else {
-            throw StoreError(.corrupt, "a send message holds another job")
-        }
+        let request = try StoredJSON.send(from: row["work"])
         let sequence: Int64 = row["sequence"]
         return SmallSend(
             sequence: sequence,
@@ -69,7 +67,7 @@ struct SmallSendReader {
             expires: row["expires"],
             startsAt: row["starts_at"],
             waiter: row["waiter"],
-            requestID: (row["request"] as String?).flatMap { RequestID($0) },
+            requestID: (row["request"] as String?).flatMap { RequestID(stored: $0) },
             audience: try self.audience(of: request, job: sequence),
             through: request.audience.expression == nil ? .max : self.through
         )

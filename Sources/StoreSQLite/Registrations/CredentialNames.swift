@@ -26,7 +26,7 @@ struct CredentialNames {
     private mutating func name(_ number: Int64) throws -> CredentialName {
         if let known = self.known[number] { return known }
         guard let name: String = try self.database.value(Self.name, [number]) else {
-            throw StoreError(.corrupt, "a device has a credential without a name")
+            throw StoreError.namelessCredential
         }
         let found = try CredentialName(stored: name)
         self.known[number] = found

@@ -31,7 +31,7 @@ struct RegistrationImport {
     private var random = SystemRandom()
     /// By index, whether a row's id and handle are new.
     private var isNew: [Bool]
-    /// By index, which row of the table a new one is; 0 where it is not written.
+    /// By index, which row of the table a new one is; 0 if it is not written.
     private var numbers: [Int64]
 
     init(_ rows: [ImportedRegistration], context: WriteContext, app: AppID, sequence: Int64) throws {

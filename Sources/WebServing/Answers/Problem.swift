@@ -46,7 +46,7 @@ package struct Problem: Error, Sendable, Equatable {
     package static func invalid(_ error: JSONSyntaxError) -> Problem {
         Problem(
             .badRequest,
-            "the body is not JSON: line \(error.line), column \(error.column): \(error.reason)",
+            error.ofBody,
             type: "malformed-json"
         )
     }
@@ -109,7 +109,7 @@ package struct Problem: Error, Sendable, Equatable {
         case .unknown:
             self = .later(
                 .serviceUnavailable,
-                "the store's answer was lost: the request was done, or not; look, or repeat it with the same Idempotency-Key",
+                "the store's answer was lost, so the request may have been done; check, or repeat it with the same Idempotency-Key",
                 seconds: 5,
                 type: "outcome-unknown"
             )

@@ -35,7 +35,7 @@ extension TrustedProxies {
 
     /// The id that a trusted proxy gave a request, so that its log and ours name it alike.
     ///
-    /// - Returns: nil where there is none, another client gave it, or it is not a ``RequestID``.
+    /// - Returns: nil if there is none, another client gave it, or it is not a ``RequestID``.
     func requestID(of request: Request, connection: SocketAddress?) -> String? {
         guard let id = request.headers.text(of: .proxyRequestID).flatMap({ RequestID($0) }),
             let peer = connection.flatMap(IPAddress.init), self.contains(peer)

@@ -57,7 +57,7 @@ struct SendContent {
         if !isMessage, let pns = named.first(where: { !getting.contains($0) }) {
             throw body.fault(
                 "services",
-                "\(pns.rawValue) has nothing to get: give native.\(pns.rawValue), or a message"
+                "there is nothing to send to \(pns.rawValue): give native.\(pns.rawValue), or a message"
             )
         }
         self.services = isMessage || !named.isEmpty ? named : getting

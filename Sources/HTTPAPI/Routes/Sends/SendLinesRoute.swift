@@ -215,7 +215,7 @@ private final class SendUpload: Sendable {
         if !candidates.isEmpty { tasks.addTask { await self.accept(candidates) } }
     }
 
-    /// The job of a line; nil where it is empty or wrong, and then it is answered.
+    /// The job of a line; nil if it is empty or wrong, and then it is answered.
     private func candidate(_ line: LineSplitter.Line) -> Candidate? {
         let number = line.number
         guard let bytes = line.bytes else {

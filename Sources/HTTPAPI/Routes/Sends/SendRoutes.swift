@@ -135,7 +135,7 @@ struct SendTarget {
         }
         self.isToChannel = to["channel"] != nil
         guard self.isToChannel || to["credential"] == nil else {
-            throw to.fault("credential", "belongs to channel; handles and registrations have their own")
+            throw to.fault("credential", "is only for to.channel; handles and registrations name their own credentials")
         }
         self.recipients = try Self.recipients(to, spec)
         if let recipients = self.recipients {

@@ -7,7 +7,7 @@ struct FCMRules: Sendable {
     struct Rejection: Equatable {
         /// The `google.rpc` name.
         var status: String
-        /// The FcmError code, where there is one.
+        /// The FcmError code, if there is one.
         var code: String? = nil
         var message: String
         /// The member at fault.

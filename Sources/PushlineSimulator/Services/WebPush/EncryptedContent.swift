@@ -14,7 +14,7 @@ struct EncryptedContent {
     /// Salt, size of records, length of the key's id.
     private static let headLength = 16 + 4 + 1
 
-    /// - Parameter body: The body; nil where it is too short, or more than one record.
+    /// - Parameter body: The body; nil if it is too short, or more than one record.
     init?(_ body: [UInt8]) {
         guard body.count > Self.headLength else { return nil }
         let recordSize = body[16..<20].reduce(0) { $0 << 8 | Int($1) }
@@ -29,7 +29,7 @@ struct EncryptedContent {
     /// Opens the record, and takes off its end.
     ///
     /// - Parameter material: The key that the sender and the reader have in common.
-    /// - Returns: The content; nil where it was made with another key, was changed, or does not end as the last record must.
+    /// - Returns: The content; nil if it was made with another key, was changed, or does not end as the last record must.
     func open(with material: SymmetricKey) -> [UInt8]? {
         // The last record ends with 2 and zeros; one that others follow, with 1.
         guard let padded = self.padded(with: material), let end = padded.lastIndex(where: { $0 != 0 }), padded[end] == 2

@@ -30,7 +30,7 @@ struct SimulatedBrowsers: Sendable {
     /// - Parameters:
     ///   - name: The browser's name.
     ///   - base: How endpoints begin.
-    /// - Returns: The browser; nil where it can have no name like that.
+    /// - Returns: The browser; nil if it can have no name like that.
     func browser(_ name: String, at base: String) -> Browser? {
         if let known = self.known.withLockedValue({ $0[name] }) { return known }
         guard let endpoint = try? WebPushEndpoint(base + name) else { return nil }
@@ -55,7 +55,7 @@ struct SimulatedBrowsers: Sendable {
         return browser
     }
 
-    /// The handle of a browser; empty where it can have no name like that.
+    /// The handle of a browser; empty if it can have no name like that.
     func handle(of name: String, at base: String) -> String { self.browser(name, at: base)?.handle ?? "" }
 
     private func key(of name: String, attempt: Int = 0) -> P256.KeyAgreement.PrivateKey {
@@ -82,7 +82,7 @@ extension SimulatedBrowsers.Browser {
 
     /// What a browser does with a push: agrees on a key with its sender (RFC 8291), and reads the one record.
     ///
-    /// - Returns: The message; nil where the body is not for it, or not in order.
+    /// - Returns: The message; nil if the body is not for it, or not in order.
     func decrypt(_ body: [UInt8]) -> [UInt8]? {
         guard let content = EncryptedContent(body),
             let senderKey = try? P256.KeyAgreement.PublicKey(x963Representation: content.keyID),

@@ -27,7 +27,7 @@ struct WebPushRules: Sendable {
     ///   - request: The request.
     ///   - origin: The push service's own.
     ///   - browser: Whose endpoint it is; nil = nobody's.
-    /// - Returns: The message; nil where the push has none.
+    /// - Returns: The message; nil if the push has none.
     func check(
         _ request: InboundRequest,
         origin: String,

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PushModel
 import Testing
 
-@testable import HTTPAPI
+@testable import Authentication
 
 /// Who is checked first, and who is turned away.
 @Suite struct SignInQueuesTests {

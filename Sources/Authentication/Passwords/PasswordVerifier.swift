@@ -1,13 +1,12 @@
-import Authentication
 import Dispatch
 import Metrics
 import NIOConcurrencyHelpers
 import NIOCore
-import PushModel
+package import PushModel
 import PushlineMetrics
 
 /// Checks passwords off the event loops, as many at a time as there are cores but one, and remembers which were right.
-final class PasswordVerifier: Sendable {
+package final class PasswordVerifier: Sendable {
     private let memory: PasswordMemory
     private let queues: NIOLockedValueBox<SignInQueues>
     private let queue = DispatchQueue(label: "pushline.passwords", attributes: .concurrent)
@@ -19,14 +18,14 @@ final class PasswordVerifier: Sendable {
     private let waiting = MetricDescription.signInWaiting.gauge()
 
     /// How many hashes were computed.
-    var computations: Int { self.computed.withLockedValue { $0 } }
+    package var computations: Int { self.computed.withLockedValue { $0 } }
 
     /// - Parameters:
     ///   - lifetime: How long a right password is remembered after its last use.
     ///   - threads: Checks at a time; one core is left for everything else.
     ///   - mostWaiting: Requests that may wait.
     ///   - decoy: A hash that no password is known for, of the cost that accounts have.
-    init(
+    package init(
         lifetime: Duration = .seconds(12 * 3600),
         threads: Int = max(1, System.coreCount - 1),
         mostWaiting: Int = 256,
@@ -39,7 +38,7 @@ final class PasswordVerifier: Sendable {
     }
 
     /// A hash of standard cost with constant salt, of no known password.
-    static let standardDecoy =
+    package static let standardDecoy =
         "scrypt$16384$8$5$cHVzaGxpbmUgZGVjb3kgcw==$AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
     /// Whether the password is right.
@@ -52,7 +51,7 @@ final class PasswordVerifier: Sendable {
     ///   - client: The client; ignored for a remembered password.
     /// - Returns: true for the right password of an account that may sign in.
     /// - Throws: ``SignInQueues/TurnedAway`` when too many checks of better rank wait already.
-    func verify(
+    package func verify(
         _ password: String,
         name: String,
         app: AppID,
@@ -77,7 +76,7 @@ final class PasswordVerifier: Sendable {
     /// The hash of a new password.
     ///
     /// - Throws: `InvalidValue` when the password is too short or too long.
-    func hash(_ password: String) async throws -> String {
+    package func hash(_ password: String) async throws -> String {
         try await withCheckedThrowingContinuation { continuation in
             self.newPasswords.async { continuation.resume(with: Result { try PasswordHash.make(password) }) }
         }

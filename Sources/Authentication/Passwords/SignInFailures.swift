@@ -1,13 +1,13 @@
 import Dispatch
-import Logging
+package import Logging
 import Metrics
 import NIOConcurrencyHelpers
-import PushModel
+package import PushModel
 import PushlineMetrics
 
 /// Counts sign-ins that failed: in metrics, and in one notice a minute as long as there are any.
-final class SignInFailures: Sendable {
-    enum Reason: String {
+package final class SignInFailures: Sendable {
+    package enum Reason: String, Sendable {
         /// Name or password is wrong.
         case password
         /// No such key, or a revoked one.
@@ -29,7 +29,7 @@ final class SignInFailures: Sendable {
     /// - Parameters:
     ///   - interval: Between two notices.
     ///   - logger: For the notice.
-    init(interval: Duration = .seconds(60), logger: Logger) {
+    package init(interval: Duration = .seconds(60), logger: Logger) {
         self.interval = interval
         self.logger = logger
     }
@@ -39,13 +39,13 @@ final class SignInFailures: Sendable {
     /// - Parameters:
     ///   - reason: The kind of failure.
     ///   - app: A declared app: its id becomes a label.
-    func count(_ reason: Reason, app: AppID) {
+    package func count(_ reason: Reason, app: AppID) {
         MetricDescription.signInFailures.counter([.app: app.name, .reason: reason.rawValue]).increment()
         self.note { $0.wrong += 1 }
     }
 
     /// Counts a sign-in that was rejected unchecked, because others went first.
-    func countTurnedAway(app: AppID) {
+    package func countTurnedAway(app: AppID) {
         MetricDescription.signInTurnedAway.counter([.app: app.name]).increment()
         self.note { $0.turnedAway += 1 }
     }

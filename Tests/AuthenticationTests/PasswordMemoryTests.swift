@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import PushModel
 import Testing
 
-@testable import HTTPAPI
+@testable import Authentication
 
 /// Which passwords are remembered, for how long.
 @Suite struct PasswordMemoryTests {

@@ -7,12 +7,12 @@ import PushModel
 /// check in progress counts as a failure until it ends, so an unknown client has only one entry in the best queue.
 ///
 /// Within a queue the client with fewer failures comes first: the owner of a guessed name precedes the guessers.
-struct SignInQueues: Sendable {
+package struct SignInQueues: Sendable {
     /// Hands the outcome to a request that waits.
     typealias Answer = @Sendable (Result<Bool, any Error>) -> Void
 
     /// The check was rejected: the queue is full, and others go first.
-    struct TurnedAway: Error {}
+    package struct TurnedAway: Error {}
 
     /// The identity of a check: equal requests share one.
     struct Key: Hashable, Sendable {
