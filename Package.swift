@@ -52,6 +52,7 @@ let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let orderedCollections = Target.Dependency.product(name: "OrderedCollections", package: "swift-collections")
 let swiftASN1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
@@ -75,6 +76,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -132,6 +134,14 @@ let package = Package(
 
         // What is measured: one table.
         .target(name: "PushlineMetrics", dependencies: [metrics]),
+        // Spans of requests and of what comes of them, and their way to a collector.
+        .target(
+            name: "PushlineTracing",
+            dependencies: [
+                "OutgoingHTTP", "PushModel", "PushlineMetrics", "Settings", asyncHTTPClient, deques, lifecycle, logging,
+                metrics, nioConcurrency, nioCore, tracing,
+            ]
+        ),
         // What a line of the log is about.
         .target(name: "PushlineLogging", dependencies: ["PushModel", logging, nioConcurrency]),
 
@@ -173,7 +183,9 @@ let package = Package(
         // What stands in the outbox is published here, whoever wrote it.
         .target(
             name: "Outbox",
-            dependencies: ["Store", "Broker", "PushModel", "FaultInjection", logging, nioConcurrency]
+            dependencies: [
+                "Store", "Broker", "PushModel", "PushlineTracing", "FaultInjection", logging, nioConcurrency, tracing,
+            ]
         ),
 
         // Drivers.
@@ -208,8 +220,8 @@ let package = Package(
         .target(
             name: "HubEmbedded",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineLogging", "FaultInjection",
-                logging,
+                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineLogging", "PushlineTracing",
+                "FaultInjection", logging,
             ]
         ),
 
@@ -218,21 +230,17 @@ let package = Package(
             name: "Pipeline",
             dependencies: [
                 "Hub", "Store", "Broker", "OutgoingHTTP", "Outbox", "Payloads", "PushModel", "PushlineLogging",
-                "PushlineMetrics",
-                "PushServices", "Settings", "FaultInjection",
-                crypto, lifecycle,
-                logging, metrics, nioConcurrency,
+                "PushlineMetrics", "PushlineTracing", "PushServices", "Settings", "FaultInjection", crypto, lifecycle,
+                logging, metrics, nioConcurrency, tracing,
             ]
         ),
         // What serves HTTP, whatever is asked for: connections, bodies, limits, refusals.
         .target(
             name: "WebServing",
             dependencies: [
-                "CZlib", "Broker", "Settings", "Store", "PushModel", "PushlineLogging", "PushlineMetrics", deques,
-                httpTypes,
-                hummingbird, hummingbirdCore, lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1,
-                nioHTTPTypes,
-                nioHTTPTypesHTTP1, nioPosix,
+                "CZlib", "Broker", "Settings", "Store", "PushModel", "PushlineLogging", "PushlineMetrics",
+                "PushlineTracing", deques, httpTypes, hummingbird, hummingbirdCore, lifecycle, logging, metrics,
+                nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes, nioHTTPTypesHTTP1, nioPosix, tracing,
             ]
         ),
         // The use cases of sending and registering, whoever asks and however: no HTTP.
@@ -240,16 +248,16 @@ let package = Package(
             name: "Intake",
             dependencies: [
                 "Broker", "FaultInjection", "HubAzure", "Outbox", "Payloads", "PushModel", "PushlineLogging",
-                "PushlineMetrics", "Store", deques, lifecycle, logging, metrics, nioConcurrency, nioCore,
+                "PushlineMetrics", "PushlineTracing", "Store", deques, lifecycle, logging, metrics, nioConcurrency,
+                nioCore,
             ]
         ),
         .target(
             name: "HTTPAPI",
             dependencies: [
                 "CResources", "WebServing", "Intake", "Authentication", "JSONWebTokens", "Settings", "Store", "Broker",
-                "Payloads", "PushModel", "PushlineLogging", "PushlineMetrics", crypto, httpTypes, hummingbird,
-                lifecycle,
-                logging, metrics, nioConcurrency, nioCore, yams,
+                "Payloads", "PushModel", "PushlineLogging", "PushlineMetrics", "PushlineTracing", crypto, httpTypes,
+                hummingbird, lifecycle, logging, metrics, nioConcurrency, nioCore, yams,
             ]
         ),
         // The embedded hub on Azure Notification Hubs' wire.
@@ -257,7 +265,7 @@ let package = Package(
             name: "HubServer",
             dependencies: [
                 "WebServing", "Intake", "Hub", "HubWire", "Settings", "Store", "Broker", "Payloads", "PushModel",
-                "PushlineLogging", crypto, httpTypes, hummingbird, lifecycle, logging, nioCore,
+                "PushlineLogging", "PushlineTracing", crypto, httpTypes, hummingbird, lifecycle, logging, nioCore,
             ]
         ),
         .target(name: "PushlineClient"),
@@ -290,7 +298,7 @@ let package = Package(
                 "Installation", "Settings", "HubAzure", "HubEmbedded", "HubServer", "Pipeline", "PushServices",
                 "HTTPAPI", "WebServing", "Intake", "Hub",
                 "Store",
-                "Broker", "PushModel", "PushlineLogging", "PushlineMetrics",
+                "Broker", "PushModel", "PushlineLogging", "PushlineMetrics", "PushlineTracing",
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])),
                 argumentParser, hummingbird, hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle,
                 logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, unixSignals,
@@ -373,6 +381,13 @@ let package = Package(
             path: "Tests/RawHTTP"
         ),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
+        .testTarget(
+            name: "PushlineTracingTests",
+            dependencies: [
+                "LogRecorder", "PushModel", "PushlineTracing", "RawHTTP", "Settings", lifecycle, logging, nioConcurrency,
+                nioHTTP1, tracing,
+            ]
+        ),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
         .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
         // What any driver of the store must do: its suites run in the tests of whichever driver links them.
@@ -412,7 +427,8 @@ let package = Package(
             dependencies: [
                 "Pipeline", "Outbox", "OutgoingHTTP", "HubEmbedded", "Hub", "RawHTTP", "Store", "StoreSQLite", "Broker",
                 "PushServices", "BrokerRabbitMQ", "CRabbitMQ", "LogRecorder", "Payloads", "PushlineLogging",
-                "PushlineSimulator", "PushModel", "SeededRandom", lifecycle, logging, nioConcurrency,
+                "PushlineSimulator", "PushlineTracing", "PushModel", "SeededRandom", "Settings", lifecycle, logging,
+                nioConcurrency, tracing,
             ]
         ),
         // A user, by a name.
@@ -435,8 +451,8 @@ let package = Package(
             name: "HTTPAPITests",
             dependencies: [
                 "HTTPAPI", "WebServing", "Intake", "Callers", "PushlineClient", "Authentication", "LogRecorder",
-                "TokenIssuer", "Store", "StoreSQLite", "Broker", "Payloads", "PushModel", "RawHTTP", "Settings",
-                "WorkCost",
+                "PushlineTracing", "TokenIssuer", "Store", "StoreSQLite", "Broker", "Payloads", "PushModel", "RawHTTP",
+                "Settings", "WorkCost",
                 httpTypes, hummingbird, hummingbirdCore, hummingbirdTesting, lifecycle, logging, nioConcurrency,
                 nioCore,
                 nioPosix, yams,

@@ -5,14 +5,25 @@ extension OutgoingMessage {
     /// The hint that makes a register or send worker read a row of the outbox.
     ///
     /// Its JSON is for people: `{"version":2,"app":"default","message":7}`. Workers read only the properties.
-    package init(hint message: OutboxMessage) {
+    ///
+    /// - Parameters:
+    ///   - message: The row.
+    ///   - span: The span that it comes from, if there is one.
+    package init(hint message: OutboxMessage, from span: SpanContext? = nil) {
         let body = "{\"version\":2,\"app\":\"\(message.app)\",\"message\":\(message.id)}"
         self.init(message, contentType: "application/json", body: Array(body.utf8))
+        if let span { self.properties.span = span }
     }
 
     /// The message that hands batches to a delivery worker.
-    package init(_ delivery: DeliveryMessage, as message: OutboxMessage) {
+    ///
+    /// - Parameters:
+    ///   - delivery: The batches.
+    ///   - message: The row.
+    ///   - span: The span that it comes from, if there is one.
+    package init(_ delivery: DeliveryMessage, as message: OutboxMessage, from span: SpanContext? = nil) {
         self.init(message, contentType: "application/octet-stream", body: delivery.encoded())
+        if let span { self.properties.span = span }
         let devices = delivery.batches.reduce(0) { $0 + $1.devices.count }
         self.properties.headers[MessageProperties.devicesHeader] = String(devices)
     }
@@ -69,6 +80,22 @@ extension MessageProperties {
     package static let queueHeader = "queue"
     /// On dead letters: why they died.
     package static let reasonHeader = "reason"
+    /// The span that the message comes from, as W3C writes it; no worker needs it.
+    private static let parentHeader = "traceparent"
+    private static let stateHeader = "tracestate"
+
+    /// The span that the message comes from; nil where it says none, or what is none.
+    package var span: SpanContext? {
+        get {
+            self.headers[Self.parentHeader].flatMap {
+                SpanContext(traceparent: $0, tracestate: self.headers[Self.stateHeader])
+            }
+        }
+        set {
+            self.headers[Self.parentHeader] = newValue?.traceparent
+            self.headers[Self.stateHeader] = newValue?.state
+        }
+    }
 }
 
 extension String {

@@ -3,6 +3,7 @@ import Hummingbird
 import Intake
 package import Logging
 package import PushModel
+package import PushlineTracing
 package import ServiceLifecycle
 import Settings
 package import Store
@@ -21,12 +22,14 @@ package struct API: Sendable {
     ///   - configuration: Limits and habits.
     ///   - store: The store of jobs and registrations.
     ///   - broker: The broker that jobs are published to.
+    ///   - traces: Begins the spans of requests and of their messages.
     ///   - logger: The logger of requests and background services.
     ///   - metricsText: The answer of `/metrics`, in Prometheus' text format.
     package init(
         configuration: APIConfiguration,
         store: any ResultStore,
         broker: any MessageBroker,
+        traces: Traces,
         logger: Logger,
         metricsText: @escaping @Sendable () -> String
     ) {
@@ -34,6 +37,7 @@ package struct API: Sendable {
             configuration: configuration,
             store: store,
             broker: broker,
+            traces: traces,
             logger: logger,
             passwords: PasswordVerifier(mostWaiting: max(1, configuration.settings.inFlight / 4)),
             metricsText: metricsText
@@ -44,11 +48,18 @@ package struct API: Sendable {
         configuration: APIConfiguration,
         store: any ResultStore,
         broker: any MessageBroker,
+        traces: Traces = .off,
         logger: Logger,
         passwords: PasswordVerifier,
         metricsText: @escaping @Sendable () -> String
     ) {
-        let intake = JobIntake(store: store, broker: broker, limits: configuration.intake, logger: logger)
+        let intake = JobIntake(
+            store: store,
+            broker: broker,
+            limits: configuration.intake,
+            traces: traces,
+            logger: logger
+        )
         let large = LargeBodies(limits: configuration.serving)
         let directory = CallerDirectory(store: store, lifetime: configuration.directoryLifetime)
         let failures = SignInFailures(logger: logger)
@@ -103,6 +114,7 @@ package struct API: Sendable {
             front,
             proxies: configuration.settings.trustedProxies,
             accessLog: configuration.serving.accessLog,
+            traces: traces,
             logger: logger
         )
         self.services = intake.services + [watchers]

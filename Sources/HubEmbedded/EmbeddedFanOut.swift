@@ -4,6 +4,7 @@ package import Logging
 import Outbox
 package import PushModel
 import PushlineLogging
+package import PushlineTracing
 package import Store
 
 /// Brings sends of the embedded hub to their devices: reads audiences from the store, and publishes batches for the delivery workers.
@@ -27,24 +28,28 @@ package struct EmbeddedFanOut: SendFanOut {
     let broker: any MessageBroker
     let configuration: Configuration
     let publisher: OutboxPublisher
+    private let traces: Traces
     private let logger: Logger
 
     /// - Parameters:
     ///   - store: Where registrations and batches are.
     ///   - broker: Carries the batches to the delivery workers.
     ///   - configuration: How long it waits.
+    ///   - traces: Begins the spans of messages.
     ///   - logger: For degraded states.
     package init(
         store: any FanOutStores,
         broker: any MessageBroker,
         configuration: Configuration = Configuration(),
+        traces: Traces = .off,
         logger: Logger
     ) {
         self.store = store
         self.broker = broker
         self.configuration = configuration
+        self.traces = traces
         self.logger = logger
-        self.publisher = OutboxPublisher(store: store, broker: broker, logger: logger)
+        self.publisher = OutboxPublisher(store: store, broker: broker, traces: traces, logger: logger)
     }
 
     package func run() async { await self.publisher.run() }
@@ -52,12 +57,14 @@ package struct EmbeddedFanOut: SendFanOut {
     package func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {
         var deliveries: [(row: OutboxMessage, batches: [PreparedDelivery])] = []
         var memories: [JobID: AudienceMemory] = [:]
+        var spans: [MessageID: SpanContext] = [:]
         for message in messages {
             let spec = specs[message.app] ?? AppSpec()
             try await LogContext.$current.withValue(LogContext(jobs: [])) {
                 do {
-                    let batches = try await self.prepare(message, spec: spec, memories: &memories)
+                    let (batches, span) = try await self.prepare(message, spec: spec, memories: &memories)
                     deliveries.append((message, batches))
+                    if let span { spans[message.id] = span }
                 } catch let error as StoreError {
                     // It comes again when its grace ends; the others go on.
                     self.logger.warning(
@@ -67,15 +74,15 @@ package struct EmbeddedFanOut: SendFanOut {
                 }
             }
         }
-        _ = await self.publish(deliveries)
+        _ = await self.publish(deliveries, from: spans)
     }
 
-    /// The open batches of a delivery message that is published again.
+    /// The open batches of a delivery message that is published again, and the span of a request that one of them comes from.
     private func prepare(
         _ message: OutboxMessage,
         spec: AppSpec,
         memories: inout [JobID: AudienceMemory]
-    ) async throws -> [PreparedDelivery] {
+    ) async throws -> (batches: [PreparedDelivery], span: SpanContext?) {
         var prepared: [PreparedDelivery] = []
         let batches = try await self.store.batches(of: message.id)
         LogContext.set(jobs: batches.map(\.job.trace))
@@ -88,7 +95,7 @@ package struct EmbeddedFanOut: SendFanOut {
             // A template may take a millisecond, and others wait for the thread.
             if batch.content != nil { await Task.yield() }
         }
-        return prepared
+        return (prepared, batches.lazy.compactMap { $0.job.request?.span }.first)
     }
 
     /// Publishes delivery messages, and records the outcomes of undeliverable batches.
@@ -97,12 +104,15 @@ package struct EmbeddedFanOut: SendFanOut {
     ///   - deliveries: The messages with their batches. A message without a deliverable batch is not published, nor one
     ///     whose other batches cannot be settled.
     ///   - hints: Messages of sends to publish with them.
+    ///   - spans: The spans that messages come from; one that has none there comes from the task's.
     /// - Returns: Whether the broker confirmed all published messages.
     func publish(
         _ deliveries: [(row: OutboxMessage, batches: [PreparedDelivery])],
-        hints: [OutboxMessage] = []
+        hints: [OutboxMessage] = [],
+        from spans: [MessageID: SpanContext] = [:]
     ) async -> Bool {
-        var messages = hints.map { (row: $0, message: OutgoingMessage(hint: $0)) }
+        let current = self.traces.current
+        var messages = hints.map { (row: $0, message: OutgoingMessage(hint: $0, from: current)) }
         for (row, batches) in deliveries {
             var delivery = DeliveryMessage(batches: [])
             var outcomes: [BatchOutcome] = []
@@ -120,7 +130,9 @@ package struct EmbeddedFanOut: SendFanOut {
                 await self.record(outcomes, of: row.id)
             }
             guard isRecorded else { continue }
-            if !delivery.batches.isEmpty { messages.append((row, OutgoingMessage(delivery, as: row))) }
+            if !delivery.batches.isEmpty {
+                messages.append((row, OutgoingMessage(delivery, as: row, from: spans[row.id] ?? current)))
+            }
         }
         return await self.publisher.publish(messages, deadline: self.configuration.publishDeadline)
     }

@@ -3,6 +3,7 @@ package import Hub
 import Intake
 package import Logging
 import PushModel
+package import PushlineTracing
 package import ServiceLifecycle
 package import Store
 package import WebServing
@@ -20,17 +21,25 @@ package struct HubWireServer: Sendable {
     ///   - registrations: Changes the registrations of the embedded hub.
     ///   - store: The store of apps, rules, jobs and registrations.
     ///   - broker: The broker that jobs are published to.
+    ///   - traces: Begins the spans of requests and of their messages.
     ///   - logger: The logger of requests and background services.
     package init(
         configuration: HubConfiguration,
         registrations: any HubRegistrations,
         store: any ResultStore,
         broker: any MessageBroker,
+        traces: Traces,
         logger: Logger
     ) {
-        let intake = JobIntake(store: store, broker: broker, limits: configuration.intake, logger: logger)
+        let intake = JobIntake(
+            store: store,
+            broker: broker,
+            limits: configuration.intake,
+            traces: traces,
+            logger: logger
+        )
         let hub = EmbeddedHub(store: store, intake: intake, registrations: registrations)
-        self.init(configuration: configuration, intake: intake, hub: hub, store: store, logger: logger)
+        self.init(configuration: configuration, intake: intake, hub: hub, store: store, traces: traces, logger: logger)
     }
 
     init(
@@ -38,6 +47,7 @@ package struct HubWireServer: Sendable {
         intake: JobIntake,
         hub: any ServedHub,
         store: any ResultStore,
+        traces: Traces = .off,
         logger: Logger
     ) {
         self.services = intake.services
@@ -46,6 +56,7 @@ package struct HubWireServer: Sendable {
             // Clients of the wire have an id of their own.
             proxies: .none,
             accessLog: configuration.serving.accessLog,
+            traces: traces,
             logger: logger
         )
     }

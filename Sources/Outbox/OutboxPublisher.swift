@@ -3,6 +3,7 @@ import FaultInjection
 package import Logging
 import NIOConcurrencyHelpers
 package import PushModel
+package import PushlineTracing
 package import Store
 
 /// Publishes messages of the outbox, and records in the store which of them the broker has confirmed.
@@ -22,6 +23,7 @@ package final class OutboxPublisher: Sendable {
 
     private let store: any OutboxStore
     private let broker: any MessageBroker
+    private let traces: Traces
     private let logger: Logger
     private let state = NIOLockedValueBox(State())
 
@@ -34,10 +36,12 @@ package final class OutboxPublisher: Sendable {
     /// - Parameters:
     ///   - store: The store with the messages' rows.
     ///   - broker: The broker.
+    ///   - traces: Begins the spans of messages.
     ///   - logger: Logs messages left to the sweeper.
-    package init(store: any OutboxStore, broker: any MessageBroker, logger: Logger) {
+    package init(store: any OutboxStore, broker: any MessageBroker, traces: Traces = .off, logger: Logger) {
         self.store = store
         self.broker = broker
+        self.traces = traces
         self.logger = logger
     }
 
@@ -63,7 +67,10 @@ package final class OutboxPublisher: Sendable {
         deadline: Duration
     ) async -> Bool {
         guard !messages.isEmpty else { return true }
-        let results = await self.broker.publish(messages.map(\.message), deadline: deadline)
+        var outgoing = messages.map(\.message)
+        let spans = PublishSpans(of: &outgoing, self.traces)
+        let results = await self.broker.publish(outgoing, deadline: deadline)
+        spans.end(results)
         CrashPoint.outboxPublished.reach()
         let published = zip(messages, results).filter { $0.1.isPublished }.map(\.0.row)
         self.remember(published)

@@ -16,6 +16,8 @@ package final class Peer: Sendable {
         case hub
         /// Apple's broadcast channels.
         case channels
+        /// What takes our spans.
+        case collector
         /// RabbitMQ's management API, which the command line tool alone asks: it has no metrics.
         case management
     }

@@ -11,7 +11,7 @@ package final class LogContext: Sendable {
     @TaskLocal package static var current: LogContext?
 
     private enum Work: Sendable {
-        case request(id: String)
+        case request(id: String, span: SpanContext?)
         case message(id: String, queue: String)
         case jobs
     }
@@ -27,8 +27,10 @@ package final class LogContext: Sendable {
         self.jobs = NIOLockedValueBox(jobs)
     }
 
-    /// - Parameter request: The request's id.
-    package convenience init(request: String) { self.init(.request(id: request)) }
+    /// - Parameters:
+    ///   - request: The request's id.
+    ///   - span: Its span, where that is recorded.
+    package convenience init(request: String, span: SpanContext? = nil) { self.init(.request(id: request, span: span)) }
 
     /// - Parameters:
     ///   - message: The message's id.
@@ -38,10 +40,10 @@ package final class LogContext: Sendable {
     /// - Parameter jobs: What the work is about, where neither a request nor a message brought it.
     package convenience init(jobs: [JobTrace]) { self.init(.jobs, jobs: jobs) }
 
-    /// The id of the request that the task answers, for the jobs that it makes.
+    /// The request that the task answers, for the jobs that it makes.
     package static var request: RequestID? {
-        guard case .request(let id)? = Self.current?.work else { return nil }
-        return RequestID(id)
+        guard case .request(let id, let span)? = Self.current?.work else { return nil }
+        return RequestID(id, span: span)
     }
 
     /// Says what jobs the lines from here on are about; those before are forgotten.
@@ -57,7 +59,7 @@ package final class LogContext: Sendable {
         Self.current?.jobs.withLockedValue { if $0.count <= Self.mostJobs { $0.append(JobTrace(job)) } }
     }
 
-    /// The value of `job.id` for several jobs, and of `request.id`: the ids with commas between them, each once.
+    /// The value of `job.id` for several jobs, of `request.id` and of `trace_id`: the ids with commas between them, each once.
     package static func text<ID: Hashable & CustomStringConvertible>(_ all: some Sequence<ID>) -> String {
         var known: Set<ID> = []
         let ids = all.filter { known.insert($0).inserted }
@@ -72,13 +74,17 @@ package final class LogContext: Sendable {
         if !jobs.isEmpty { metadata["job.id"] = "\(Self.text(jobs.lazy.map(\.job)))" }
         let requests = jobs.compactMap(\.request)
         if !requests.isEmpty { metadata["request.id"] = "\(Self.text(requests))" }
+        var traces = requests.compactMap(\.span?.trace)
         switch self.work {
-        case .request(let id): metadata["request.id"] = "\(id)"
+        case .request(let id, let span):
+            metadata["request.id"] = "\(id)"
+            traces = span.map { [$0.trace] } ?? []
         case .message(let id, let queue):
             metadata["message.id"] = "\(id)"
             metadata["queue"] = "\(queue)"
         case .jobs: break
         }
+        if !traces.isEmpty { metadata["trace_id"] = "\(Self.text(traces))" }
         return metadata
     }
 

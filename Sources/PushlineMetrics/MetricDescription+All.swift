@@ -4,7 +4,7 @@ extension MetricDescription {
     package static let all: [MetricDescription] =
         [
             buildInfo, brokerConnected, brokerBlocked, brokerPublished, brokerPublishDuration, brokerDelivered,
-            brokerAcknowledged, brokerConnectionsFailed, brokerChannelsReplaced, brokerRefused,
+            brokerAcknowledged, brokerConnectionsFailed, brokerChannelsReplaced, brokerRefused, traceSpans,
         ] + [
             httpRequestDuration, httpRequestsInFlight, httpConnectionsEnded, signInFailures, signInTurnedAway,
             signInWaiting, publishDropped, jobWatchers, jobWatchReads,
@@ -90,37 +90,6 @@ extension MetricDescription {
         by: [.queue],
         "messages that RabbitMQ refused for a queue, or would have: a full one, or one without a majority; they are deferred"
     )
-    package static let processCPU = MetricDescription(
-        "process_cpu_seconds_total",
-        .counter,
-        "CPU time that the process has taken, in user and system mode"
-    )
-    package static let processMemory = MetricDescription(
-        "process_resident_memory_bytes",
-        .gauge,
-        "the process's resident memory"
-    )
-    package static let processVirtualMemory = MetricDescription(
-        "process_virtual_memory_bytes",
-        .gauge,
-        "the process's virtual memory"
-    )
-    package static let processOpenFiles = MetricDescription(
-        "process_open_fds",
-        .gauge,
-        "the process's open file descriptors"
-    )
-    package static let processMaximumFiles = MetricDescription(
-        "process_max_fds",
-        .gauge,
-        "how many file descriptors the process may have open"
-    )
-    package static let processStart = MetricDescription(
-        "process_start_time_seconds",
-        .gauge,
-        "when the process was started, since 1970"
-    )
-    package static let processThreads = MetricDescription("process_threads", .gauge, "the process's threads")
 
     // MARK: The API
 
@@ -315,10 +284,10 @@ extension MetricDescription {
     package static let exchangesStopped = MetricDescription(
         "pushline_exchanges_stopped_total",
         .counter,
-        in: [.api, .registerWorker, .deliveryWorker],
         by: [.peer, .stage],
         "requests to others that came to their deadline, by `peer`: `apns`, `fcm`, `wns`, `web`, `token` (the token services of FCM and "
-            + "WNS), `keys` (of apps' own issuers), `hub` (Azure's), `channels` (Apple's), and by the `stage` in which they stopped: "
+            + "WNS), `keys` (of apps' own issuers), `hub` (Azure's), `channels` (Apple's), `collector` (of spans), and by the `stage` in "
+            + "which they stopped: "
             + "`connect` (nothing was sent), `head`, `body` (its end included), `sender` (the sender did not come back)"
     )
     package static let breakersOpen = MetricDescription(

@@ -21,6 +21,8 @@ package struct PushlineConfiguration: SettingsSection {
     @Setting(.section, "of pushline-simulator alone") package var simulator = SimulatorSettings()
     @Setting(.section, "") package var process = ProcessSettings()
     @Setting(.section, "") package var log = LogSettings()
+    @Setting(.section, "of requests and what comes of them; a variable of OpenTelemetry's own counts like ours")
+    package var traces = TraceSettings()
 
     /// Every key has its default.
     package init() {}

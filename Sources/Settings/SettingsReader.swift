@@ -62,6 +62,8 @@ package struct SettingsReader {
             try self.take(text, row, named: "--" + row.key.replacing("_", with: "-"))
         } else if let text = self.environment[row.environmentVariable] {
             try self.take(text, row, named: row.environmentVariable, at: "environment")
+        } else if let name = row.setting.words.variable, let text = self.environment[name], !text.isEmpty {
+            try self.take(text, row, named: name, at: "environment")
         } else if let file, row.setting.isPath, section?[row.key] == nil, case .string(let text)? = row.setting.written
         {
             // A default path is the folder's too.

@@ -5,6 +5,7 @@ import Metrics
 package import PushModel
 import PushlineLogging
 import PushlineMetrics
+package import PushlineTracing
 
 /// An API on what this module has: it finds out what is asked for, and answers in its own words.
 package protocol WebFront: Sendable {
@@ -28,6 +29,7 @@ package struct WebResponder<Front: WebFront>: HTTPResponder {
     private let proxies: TrustedProxies
     private let failures: FailureReport
     private let access: AccessLog
+    private let traces: Traces
     private let metrics = RequestMetrics()
     private let inFlight = MetricDescription.httpRequestsInFlight.meter()
 
@@ -35,19 +37,25 @@ package struct WebResponder<Front: WebFront>: HTTPResponder {
     ///   - front: The front.
     ///   - proxies: The proxies whose ids of requests count.
     ///   - accessLog: Whether each request is a line of the log, at whatever level that is.
+    ///   - traces: Begins a span for each request.
     ///   - logger: The logger of requests, and of failures.
-    package init(_ front: Front, proxies: TrustedProxies, accessLog: Bool, logger: Logger) {
+    package init(_ front: Front, proxies: TrustedProxies, accessLog: Bool, traces: Traces, logger: Logger) {
         self.front = front
         self.proxies = proxies
         self.failures = FailureReport(logger: logger)
         self.access = AccessLog(logger: logger, isOn: accessLog)
+        self.traces = traces
     }
 
     /// Never throws: every failure is an answer.
     package func respond(to request: Request, context: Context) async throws -> Response {
         let id = self.proxies.requestID(of: request, connection: context.connection) ?? context.id
-        return await LogContext.$current.withValue(LogContext(request: id)) {
-            await self.respond(to: request, WebExchange(id: id, context: context))
+        let span = self.traces.request(RequestMetrics.name(of: request.method), from: SpanContext(of: request.headers))
+        return await LogContext.$current.withValue(LogContext(request: id, span: span?.place)) {
+            let exchange = WebExchange(id: id, context: context)
+            let response = await self.respond(to: request, exchange)
+            span?.end(request, exchange, response.status)
+            return response
         }
     }
 

@@ -8,6 +8,7 @@ import HummingbirdTesting
 import Logging
 import NIOCore
 import PushModel
+import PushlineTracing
 import Settings
 import Store
 import StoreSQLite
@@ -44,6 +45,7 @@ struct Harness: Sendable {
         /// Bytes of the disk that uploads leave alone.
         var reserve = 0
         var setup = TestingSetup.router
+        var traces = Traces.off
         /// Where it logs.
         var logger: Logger = {
             var logger = Logger(label: "test")
@@ -77,6 +79,7 @@ struct Harness: Sendable {
             configuration: options.configuration,
             store: store,
             broker: broker,
+            traces: options.traces,
             logger: logger,
             passwords: passwords,
             metricsText: { "up 1\n" }

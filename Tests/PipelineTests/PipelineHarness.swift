@@ -7,6 +7,7 @@ import NIOConcurrencyHelpers
 import PushModel
 import PushServices
 import PushlineSimulator
+import PushlineTracing
 import Store
 import StoreSQLite
 import Testing
@@ -22,6 +23,7 @@ struct PipelineHarness: Sendable {
     let fanOut: EmbeddedFanOut
     let wireHub = ScriptedWireHub()
     let sweeper: Sweeper
+    let traces: Traces
     let logger: Logger
     /// Stands for the register jobs' sequence.
     private let sequence = NIOLockedValueBox<Int64>(0)
@@ -45,6 +47,7 @@ struct PipelineHarness: Sendable {
     static func with(
         _ workers: Workers = .all,
         window: InFlightWindow = InFlightWindow(),
+        traces: Traces = .off,
         logger: Logger = Logger(label: "harness") { _ in SwiftLogNoOpLogHandler() },
         _ body: @Sendable @escaping (PipelineHarness) async throws -> Void
     ) async throws {
@@ -57,6 +60,7 @@ struct PipelineHarness: Sendable {
                 folder: folder,
                 simulator: simulator,
                 window: window,
+                traces: traces,
                 logger: logger
             )
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -67,7 +71,14 @@ struct PipelineHarness: Sendable {
         }
     }
 
-    private init(folder: String, simulator: Simulator, window: InFlightWindow, logger: Logger) async throws {
+    private init(
+        folder: String,
+        simulator: Simulator,
+        window: InFlightWindow,
+        traces: Traces,
+        logger: Logger
+    ) async throws {
+        self.traces = traces
         self.logger = logger
         self.simulator = simulator
         var configuration = SQLiteStore.Configuration(path: folder + "/store.sqlite")
@@ -76,7 +87,7 @@ struct PipelineHarness: Sendable {
         self.broker = InMemoryBroker()
         try await self.broker.declare(.pushline)
         self.apps = AppDirectory(store: self.store, lifetime: .zero)
-        self.fanOut = EmbeddedFanOut(store: self.store, broker: self.broker, logger: self.logger)
+        self.fanOut = EmbeddedFanOut(store: self.store, broker: self.broker, traces: traces, logger: self.logger)
         self.sweeper = Self.sweeper(
             fanOut: self.fanOut,
             store: self.store,
@@ -148,6 +159,7 @@ struct PipelineHarness: Sendable {
             apps: self.apps,
             broker: broker ?? self.broker,
             configuration: configuration,
+            traces: self.traces,
             logger: self.logger
         )
         return (worker, senders)
@@ -165,6 +177,7 @@ struct PipelineHarness: Sendable {
                         store: self.store,
                         apps: self.apps,
                         broker: self.broker,
+                        traces: self.traces,
                         logger: self.logger
                     )
                     group.addTask { try await worker.run() }
@@ -175,6 +188,7 @@ struct PipelineHarness: Sendable {
                         store: self.store,
                         apps: self.apps,
                         broker: self.broker,
+                        traces: self.traces,
                         logger: self.logger
                     )
                     group.addTask { try await worker.run() }
@@ -364,35 +378,5 @@ struct PipelineHarness: Sendable {
             }
             try await Task.sleep(for: .milliseconds(10))
         }
-    }
-}
-
-struct HarnessError: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) { self.description = description }
-}
-
-/// Checks what must hold for every finished job.
-func expectSound(_ job: Job, sourceLocation: SourceLocation = #_sourceLocation) {
-    for (pns, counts) in job.counts {
-        #expect(counts.targets == counts.accounted, "\(pns): \(counts)", sourceLocation: sourceLocation)
-    }
-}
-
-/// A made-up APNs token, another for each number.
-func token(_ number: Int) -> String {
-    let digits = String(number, radix: 16)
-    return String(repeating: "0", count: 64 - digits.count) + digits
-}
-
-extension DeliveryWorker.Configuration {
-    /// A few permits, and a short time until a service that keeps them counts as slow.
-    static var narrow: Self {
-        var configuration = Self()
-        (configuration.devices, configuration.messages) = (4, 4)
-        configuration.slowAfter = .milliseconds(500)
-        configuration.slowPause = .seconds(2)
-        return configuration
     }
 }

@@ -3,7 +3,7 @@ package import NIOHTTP1
 import NIOPosix
 package import NIOSSL
 
-/// A server with TLS on 127.0.0.1 that does to each request what a test says, down to the bytes, and closes nothing by itself.
+/// A server on 127.0.0.1 that does to each request what a test says, down to the bytes, and closes nothing by itself.
 package struct RawServer: Sendable {
     package struct Request: Sendable {
         package let method: String
@@ -35,6 +35,8 @@ package struct RawServer: Sendable {
     /// How the server meets a connection.
     package enum Door: Sendable {
         case tls(NIOSSLContext)
+        /// Without TLS.
+        case plain
         /// It closes it before a word is said.
         case closed
         /// It takes it and says nothing.
@@ -78,11 +80,18 @@ package struct RawServer: Sendable {
         case .closed: channel.close(promise: nil)
         case .mute: break
         case .tls(let context):
-            let pipeline = channel.pipeline.syncOperations
-            try pipeline.addHandler(NIOSSLServerHandler(context: context))
-            try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
-            try pipeline.addHandler(Reacting(react))
+            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+            try Self.serve(channel, react)
+        case .plain: try Self.serve(channel, react)
         }
+    }
+
+    private static func serve(
+        _ channel: any Channel,
+        _ react: @escaping @Sendable (Request) async -> Reply
+    ) throws {
+        try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
+        try channel.pipeline.syncOperations.addHandler(Reacting(react))
     }
 
     private final class Reacting: ChannelInboundHandler {

@@ -2,6 +2,7 @@ package import Broker
 package import Logging
 package import PushModel
 import PushlineLogging
+package import PushlineTracing
 package import ServiceLifecycle
 package import Store
 
@@ -21,9 +22,22 @@ package final class JobIntake: Sendable {
     ///   - store: The store of jobs.
     ///   - broker: The broker that they are published to.
     ///   - limits: How long its steps may take.
+    ///   - traces: Begins the spans of messages.
     ///   - logger: The logger of what is done behind the answers.
-    package init(store: any ResultStore, broker: any MessageBroker, limits: IntakeLimits, logger: Logger) {
-        let publisher = JobPublisher(store: store, broker: broker, deadline: limits.publishTime, logger: logger)
+    package init(
+        store: any ResultStore,
+        broker: any MessageBroker,
+        limits: IntakeLimits,
+        traces: Traces = .off,
+        logger: Logger
+    ) {
+        let publisher = JobPublisher(
+            store: store,
+            broker: broker,
+            deadline: limits.publishTime,
+            traces: traces,
+            logger: logger
+        )
         self.waiter = OutcomeWaiter(broker: broker, logger: logger) { try await store.jobs($0) }
         self.services = [publisher, self.waiter]
         self.store = store

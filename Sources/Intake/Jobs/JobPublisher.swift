@@ -6,6 +6,7 @@ import NIOConcurrencyHelpers
 import Outbox
 import PushModel
 import PushlineMetrics
+import PushlineTracing
 import ServiceLifecycle
 import Store
 
@@ -26,23 +27,40 @@ final class JobPublisher: Service {
 
     private let outbox: OutboxPublisher
     private let deadline: Duration
-    private let waiting = NIOLockedValueBox<Deque<OutboxMessage>>([])
+    private let waiting = NIOLockedValueBox<Deque<Waiting>>([])
     private let wake: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
-    private let lingering = NIOLockedValueBox<[OutboxMessage]>([])
+    private let lingering = NIOLockedValueBox<[Waiting]>([])
     private let lingers: AsyncStream<Void>
     private let lingersFrom: AsyncStream<Void>.Continuation
     private let dropped = MetricDescription.publishDropped.counter()
 
-    init(store: any OutboxStore, broker: any MessageBroker, deadline: Duration, logger: Logger) {
-        self.outbox = OutboxPublisher(store: store, broker: broker, logger: logger)
+    /// A message, and the span of a request that it comes from.
+    private typealias Waiting = (row: OutboxMessage, span: SpanContext?)
+
+    init(
+        store: any OutboxStore,
+        broker: any MessageBroker,
+        deadline: Duration,
+        traces: Traces = .off,
+        logger: Logger
+    ) {
+        self.outbox = OutboxPublisher(store: store, broker: broker, traces: traces, logger: logger)
         self.deadline = deadline
         (self.wake, self.wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.lingers, self.lingersFrom) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Takes messages whose rows are durable; returns at once.
-    func publish(_ messages: [OutboxMessage]) {
+    ///
+    /// - Parameters:
+    ///   - messages: The messages.
+    ///   - span: The span of a request that they come from; nil = none is recorded.
+    func publish(_ messages: [OutboxMessage], from span: SpanContext? = nil) {
+        self.publish(messages.map { ($0, span) })
+    }
+
+    private func publish(_ messages: [Waiting]) {
         guard !messages.isEmpty else { return }
         let isTaken = self.waiting.withLockedValue { waiting in
             guard waiting.count + messages.count <= Self.capacity else { return false }
@@ -53,9 +71,9 @@ final class JobPublisher: Service {
     }
 
     /// Takes a message that others may join for a moment; returns at once.
-    func publishLater(_ message: OutboxMessage) {
+    func publishLater(_ message: OutboxMessage, from span: SpanContext? = nil) {
         let isFirst = self.lingering.withLockedValue { lingering in
-            lingering.append(message)
+            lingering.append((message, span))
             return lingering.count == 1
         }
         if isFirst { self.lingersFrom.yield() }
@@ -106,13 +124,16 @@ final class JobPublisher: Service {
                     await group.next()
                     running -= 1
                 }
-                group.addTask { await self.outbox.publish(hints: messages, deadline: deadline) }
+                group.addTask {
+                    let hints = messages.map { ($0.row, OutgoingMessage(hint: $0.row, from: $0.span)) }
+                    _ = await self.outbox.publish(hints, deadline: deadline)
+                }
                 running += 1
             }
         }
     }
 
-    private func next() -> [OutboxMessage] {
+    private func next() -> [Waiting] {
         self.waiting.withLockedValue { waiting in
             let messages = Array(waiting.prefix(Self.batch))
             waiting.removeFirst(messages.count)

@@ -5,9 +5,11 @@ import OutgoingHTTP
 import PushModel
 package import PushServices
 import PushlineLogging
+package import PushlineTracing
 import ServiceLifecycle
 import Settings
 package import Store
+import Tracing
 
 /// Takes delivery messages, sends their batches through the push services, and records the outcome of each device.
 package struct DeliveryWorker: Service {
@@ -52,6 +54,7 @@ package struct DeliveryWorker: Service {
     let apps: AppDirectory
     let broker: any MessageBroker
     let configuration: Configuration
+    let traces: Traces
     let logger: Logger
     let inProgress = BatchesInProgress()
     let breakers: Breakers
@@ -69,6 +72,7 @@ package struct DeliveryWorker: Service {
     ///   - apps: The apps' declarations.
     ///   - broker: The broker.
     ///   - configuration: Limits and intervals.
+    ///   - traces: Begins the spans of work.
     ///   - logger: For degraded states.
     package init(
         senders: SenderRegistry,
@@ -77,6 +81,7 @@ package struct DeliveryWorker: Service {
         apps: AppDirectory,
         broker: any MessageBroker,
         configuration: Configuration = Configuration(),
+        traces: Traces = .off,
         logger: Logger
     ) {
         self.senders = senders
@@ -85,6 +90,7 @@ package struct DeliveryWorker: Service {
         self.apps = apps
         self.broker = broker
         self.configuration = configuration
+        self.traces = traces
         self.logger = logger
         self.breakers = Breakers(configuration.breaker, logger: logger)
         self.pauses = PauseWatch(store: store, logger: logger)
@@ -232,7 +238,7 @@ extension DeliveryWorker {
         let retry = StoreRetry(logger: self.logger)
         let verdict: Verdict
         do {
-            verdict = try await self.work(on: id, delivery, retry)
+            verdict = try await self.work(on: id, delivery, from: queue, retry)
             switch verdict {
             case .done: break
             case .split:
@@ -252,7 +258,13 @@ extension DeliveryWorker {
     }
 
     /// Sends a message's batches and records their outcomes, as far as they are open.
-    private func work(on id: MessageID, _ delivery: Delivery, _ retry: StoreRetry) async throws -> Verdict {
+    private func work(
+        on id: MessageID,
+        _ delivery: Delivery,
+        from queue: String,
+        _ retry: StoreRetry
+    ) async throws -> Verdict {
+        let began = self.traces.now
         let batches: [DeliverBatch]
         do { batches = try DeliveryMessage(decoding: delivery.body).batches } catch {
             // One that came before is counted already.
@@ -264,29 +276,53 @@ extension DeliveryWorker {
         do {
             let keys = batches.map(\.key)
             let located = try await retry.run { try await self.store.status(of: keys, in: id) }
-            LogContext.set(jobs: zip(keys, located).map { JobTrace($0.job, request: $1.request) })
+            let jobs = { zip(keys, located).map { JobTrace($0.job, request: $1.request) } }
+            LogContext.set(jobs: jobs())
             let begun = self.inProgress.begin(keys, located, of: id)
             guard !begun.isEmpty else { return .done }
-            let spec = try await retry.run { try await self.apps.spec(of: batches[0].app) }
-            CrashPoint.deliverBegun.reach()
-            var outcomes = await self.send(begun.map { batches[$0] }, spec: spec ?? AppSpec(), logger: retry.logger)
-            for (place, index) in begun.enumerated() {
-                outcomes[place].hint = located[index].hint
-                outcomes[place].began = located[index].began
+            try await self.traces.process(delivery, from: queue, for: jobs(), since: began) { span in
+                try await self.deliver(begun, of: batches, located, retry, as: span)
             }
-            CrashPoint.deliverSent.reach()
-            try await self.record(outcomes, of: batches[0], retry)
-            self.logger.debug("The devices of a message have their outcomes", metadata: outcomes.metadata)
-            // Each may have been the last of its job.
-            let awaited = begun.compactMap { index in
-                located[index].waiter.map { (job: keys[index].job, waiter: $0) }
-            }
-            await EventSender(broker: self.broker).notify(awaited)
             return .done
         } catch let error as StoreError {
             guard batches.count == 1 else { return .split }
             return .dead(reason: "the store cannot make sense of it: \(error.message)")
         }
+    }
+
+    /// Sends batches of one message, and records their outcomes.
+    ///
+    /// - Parameters:
+    ///   - begun: Which of the message's batches.
+    ///   - batches: All of them.
+    ///   - located: How each stands.
+    ///   - retry: Tries again.
+    ///   - span: The span of the work on their message.
+    /// - Throws: The `StoreError` of an outcome that cannot be recorded.
+    private func deliver(
+        _ begun: [Int],
+        of batches: [DeliverBatch],
+        _ located: [LocatedStatus],
+        _ retry: StoreRetry,
+        as span: RecordedSpan?
+    ) async throws {
+        let spec = try await retry.run { try await self.apps.spec(of: batches[0].app) }
+        CrashPoint.deliverBegun.reach()
+        let start = self.traces.now
+        var outcomes = await self.send(begun.map { batches[$0] }, spec: spec ?? AppSpec(), logger: retry.logger)
+        for (place, index) in begun.enumerated() {
+            outcomes[place].hint = located[index].hint
+            outcomes[place].began = located[index].began
+        }
+        if let span { self.traces.note(outcomes, of: begun.map { located[$0].request?.span }, in: span, since: start) }
+        CrashPoint.deliverSent.reach()
+        try await self.record(outcomes, of: batches[0], retry)
+        self.logger.debug("The devices of a message have their outcomes", metadata: outcomes.metadata)
+        // Each may have been the last of its job.
+        let awaited = begun.compactMap { index in
+            located[index].waiter.map { (job: batches[index].key.job, waiter: $0) }
+        }
+        await EventSender(broker: self.broker).notify(awaited)
     }
 
     /// Counts an unreadable body as a redelivery: the row is the truth, and the message may be forged (rule 1).

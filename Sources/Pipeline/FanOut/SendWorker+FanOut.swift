@@ -4,6 +4,7 @@ import Hub
 import Logging
 import PushModel
 import PushlineLogging
+import PushlineTracing
 import ServiceLifecycle
 import Store
 
@@ -111,7 +112,7 @@ extension SendWorker {
         }
         let (priority, app) = (claim.message.priority, claim.message.app)
         let work = {
-            let advance = { try await self.fanOut.advance(claim, spec: spec, budget: Self.slice) }
+            let advance = { try await self.advance(claim, spec: spec) }
             return exclusive
                 ? try await self.slices.exclusively(priority, advance)
                 : try await self.slices.withPermit(priority, tenant: app, advance)
@@ -121,6 +122,17 @@ extension SendWorker {
             claim.isDear ? try await self.dearSlices.withPermit(priority, tenant: app, work) : try await work()
         await EventSender(broker: self.broker).notify(advance.answered.map { ($0.job, $0.waiter) })
         return advance
+    }
+
+    /// Continues a message for as long as a slice may take, as a span.
+    private func advance(_ claim: FanOutClaim, spec: AppSpec) async throws -> Advance {
+        let span = self.traces.begin("fan out", .internal, under: self.traces.current)
+        return try await self.traces.within(span) {
+            let advance = try await self.fanOut.advance(claim, spec: spec, budget: Self.slice)
+            // A send that waits looks again and again.
+            if !advance.hasCommitted { span?.discard() }
+            return advance
+        }
     }
 
     // MARK: Ends

@@ -4,8 +4,10 @@ package import Hub
 package import Logging
 import PushModel
 import PushlineLogging
+package import PushlineTracing
 import ServiceLifecycle
 package import Store
+import Tracing
 
 /// Takes send messages, claims them, and has them fanned out slice by slice (rule 4).
 package struct SendWorker: Service {
@@ -27,6 +29,7 @@ package struct SendWorker: Service {
     private let claims: FairLimiter
     private let inProgress = MessagesInProgress()
     private let largeClaims = LargeClaims()
+    let traces: Traces
     private let logger: Logger
 
     /// The claims without progress after which a message is taken to crash its send workers: no series of restarts
@@ -39,6 +42,7 @@ package struct SendWorker: Service {
     ///   - apps: The apps' declarations.
     ///   - broker: The broker.
     ///   - concurrency: The most slices at once.
+    ///   - traces: Begins the spans of work.
     ///   - logger: For degraded states.
     package init(
         fanOut: any SendFanOut,
@@ -46,12 +50,14 @@ package struct SendWorker: Service {
         apps: AppDirectory,
         broker: any MessageBroker,
         concurrency: Int = 16,
+        traces: Traces = .off,
         logger: Logger
     ) {
         self.fanOut = fanOut
         self.store = store
         self.apps = apps
         self.broker = broker
+        self.traces = traces
         self.logger = logger
         self.slices = FairLimiter(permits: concurrency, slowAfter: nil)
         // Campaigns hold theirs for as long as they need.
@@ -96,6 +102,9 @@ package struct SendWorker: Service {
     private struct Incoming {
         let id: MessageID
         let delivery: Delivery
+        let queue: String
+        /// When the work on it began, where that is traced.
+        let began: DefaultTracerClock.Timestamp?
         /// Whether it came repeatedly.
         let isRepeated: Bool
         let retry: StoreRetry
@@ -114,7 +123,14 @@ package struct SendWorker: Service {
         // A copy of a message that this process is at joins the work: after long waits there may be very many.
         guard self.inProgress.begin(id) else { return await subscription.acknowledge([delivery]) }
         let retry = StoreRetry(logger: self.logger, limit: .seconds(30))
-        let message = Incoming(id: id, delivery: delivery, isRepeated: isRepeated, retry: retry)
+        let message = Incoming(
+            id: id,
+            delivery: delivery,
+            queue: queue,
+            began: self.traces.now,
+            isRepeated: isRepeated,
+            retry: retry
+        )
         let end: FanOutEnd
         do { end = try await self.work(on: message, subscription) } catch {
             self.inProgress.end(id)
@@ -138,11 +154,30 @@ package struct SendWorker: Service {
 
     /// Takes a message, and has it fanned out.
     private func work(on message: Incoming, _ subscription: any Subscription) async throws -> FanOutEnd {
-        let (delivery, retry) = (message.delivery, message.retry)
         guard let (claim, isExclusive) = try await self.take(message) else {
-            await subscription.acknowledge([delivery])
+            await subscription.acknowledge([message.delivery])
             return .nothing
         }
+        return try await self.traces.process(
+            message.delivery,
+            from: message.queue,
+            for: claim.traces,
+            since: message.began
+        ) { span in
+            let end = try await self.work(on: message, subscription, from: claim, exclusive: isExclusive)
+            span?.note { $0["pushline.outcome"] = end.label }
+            return end
+        }
+    }
+
+    /// Has a message that was taken fanned out.
+    private func work(
+        on message: Incoming,
+        _ subscription: any Subscription,
+        from claim: FanOutClaim,
+        exclusive isExclusive: Bool
+    ) async throws -> FanOutEnd {
+        let (delivery, retry) = (message.delivery, message.retry)
         let (app, isLarge) = (claim.message.app, claim.isLarge)
         guard !isLarge || self.largeClaims.acquire(app) else {
             let isDeferred = try await self.deferMessage(claim, Deferral(pause: Self.longestPause), retry: retry)

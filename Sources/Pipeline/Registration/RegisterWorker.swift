@@ -7,6 +7,7 @@ import PushModel
 package import PushServices
 import PushlineLogging
 import PushlineMetrics
+package import PushlineTracing
 import ServiceLifecycle
 package import Store
 
@@ -21,6 +22,7 @@ package struct RegisterWorker: Service {
     private let apps: AppDirectory
     private let broker: any MessageBroker
     private let concurrency: Int
+    private let traces: Traces
     private let logger: Logger
     private let pauses: PauseWatch
     /// Of the hubs over a wire, and of Apple's channels.
@@ -34,6 +36,7 @@ package struct RegisterWorker: Service {
     ///   - broker: The broker.
     ///   - concurrency: The most messages in progress at once.
     ///   - breaker: When a hub over a wire, or Apple's channels, are not called.
+    ///   - traces: Begins the spans of work.
     ///   - logger: For degraded states.
     package init(
         hubs: AppHubs,
@@ -43,6 +46,7 @@ package struct RegisterWorker: Service {
         broker: any MessageBroker,
         concurrency: Int = 64,
         breaker: Breaker.Configuration = Breaker.Configuration(),
+        traces: Traces = .off,
         logger: Logger
     ) {
         self.hubs = hubs
@@ -50,6 +54,7 @@ package struct RegisterWorker: Service {
         self.apps = apps
         self.broker = broker
         self.concurrency = concurrency
+        self.traces = traces
         self.logger = logger
         self.pauses = PauseWatch(store: store, logger: logger)
         // All that this worker counts are calls.
@@ -104,7 +109,16 @@ package struct RegisterWorker: Service {
             return try await self.deferMessage(id, Deferral(), retry)
         }
         CrashPoint.registerTaken.reach()
-        for (index, job) in try await retry.run({ try await self.store.registerJobs(of: id) }).enumerated() {
+        let began = self.traces.now
+        let jobs = try await retry.run { try await self.store.registerJobs(of: id) }
+        try await self.traces.process(delivery, from: queue, for: jobs.map(\.trace), since: began) { _ in
+            try await self.work(on: jobs, of: id, retry)
+        }
+    }
+
+    /// Works on the jobs of a message, one after the other.
+    private func work(on jobs: [Job], of id: MessageID, _ retry: StoreRetry) async throws {
+        for (index, job) in jobs.enumerated() {
             LogContext.set(jobs: [job.trace])
             // The others are another worker's: each may wait for a hub.
             if index > 0, Task.isShuttingDownGracefully { return try await self.deferMessage(id, Deferral(), retry) }

@@ -13,12 +13,36 @@ package struct JobTrace: Hashable, Sendable {
 /// The id of a request, by which its lines are found in the logs of all programs: ours, or one that a trusted proxy gave it.
 package struct RequestID: Hashable, Sendable, CustomStringConvertible {
     package let description: String
+    /// The request's span, where that is recorded: spans of what came of the request are under it.
+    package let span: SpanContext?
 
-    /// - Parameter text: 1 to 64 letters, digits, `-`, `_` and `.`, so that nothing in it can be taken for another field or line; nil for
-    ///   any other text.
-    package init?(_ text: String) {
+    /// - Parameters:
+    ///   - text: 1 to 64 letters, digits, `-`, `_` and `.`, so that nothing in it can be taken for another field or line; nil for any
+    ///     other text.
+    ///   - span: Its span; one that is not sampled counts as none.
+    package init?(_ text: String, span: SpanContext? = nil) {
         guard (1...64).contains(text.utf8.count), text.utf8.allSatisfy(Self.isAllowed) else { return nil }
         self.description = text
+        self.span = span?.isSampled == true ? span : nil
+    }
+
+    /// Reads ``stored``: a program that knows no spans takes no id from a text with one.
+    package init?(stored text: String) {
+        guard let space = text.utf8.firstIndex(of: UInt8(ascii: " ")) else {
+            self.init(text)
+            return
+        }
+        let parts = text[space...].dropFirst().split(separator: " ", maxSplits: 1)
+        let span = parts.first.flatMap {
+            SpanContext(traceparent: String($0), tracestate: parts.count > 1 ? String(parts[1]) : nil)
+        }
+        self.init(String(text[..<space]), span: span)
+    }
+
+    /// As a job's row has it: the id, and behind it `traceparent` and `tracestate` of a request with a span.
+    package var stored: String {
+        guard let span = self.span else { return self.description }
+        return "\(self.description) \(span.traceparent)" + (span.state.map { " \($0)" } ?? "")
     }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {

@@ -35,15 +35,23 @@ package struct Setting<Value: Sendable>: Sendable {
     ///   - name: The key's name; nil = the property's.
     ///   - example: What the example says, as a comment, of a key that has no default.
     ///   - isUsual: Whether the example says it without a comment.
+    ///   - variable: A variable that others have given a meaning, and that counts behind our own.
     package init(
         wrappedValue: Value,
         _ kind: SettingKind<Value>,
         _ help: String,
         named name: String? = nil,
         example: String? = nil,
-        isUsual: Bool = false
+        isUsual: Bool = false,
+        variable: String? = nil
     ) {
-        let words = SettingWords(help: help, name: name, example: example, isUsual: isUsual)
+        let words = SettingWords(
+            help: variable.map { "\(help); also \($0)" } ?? help,
+            name: name,
+            example: example,
+            isUsual: isUsual,
+            variable: variable
+        )
         self.box = Box(wrappedValue, Declaration(kind, words))
     }
 
@@ -78,6 +86,8 @@ package struct SettingWords: Sendable {
     package let example: String?
     package let isUsual: Bool
     package var isRequired = false
+    /// A variable that others have given a meaning.
+    package var variable: String?
 }
 
 /// What readers and writers of files need of a key, whatever its type.

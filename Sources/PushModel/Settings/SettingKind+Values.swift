@@ -25,6 +25,17 @@ extension SettingKind where Value == String {
         }
     }
 
+    /// Of a server that may be beside this one: nothing secret goes there.
+    package static var webAddress: Self {
+        Self("an http or https address without user and query", written: Self.written) { scalar in
+            guard scalar.isText, let url = URL(string: scalar.text), ["http", "https"].contains(url.scheme),
+                url.host(percentEncoded: false)?.isEmpty == false, url.user(percentEncoded: false) == nil,
+                url.query(percentEncoded: false) == nil, url.fragment(percentEncoded: false) == nil
+            else { return nil }
+            return scalar.text
+        }
+    }
+
     private static func written(_ text: String) -> JSONValue? { text.isEmpty ? nil : .string(text) }
 }
 
@@ -32,6 +43,7 @@ extension SettingKind where Value == String? {
     package static var text: Self { SettingKind<String>.text.orNone }
     package static var path: Self { SettingKind<String>.path.orNone }
     package static var address: Self { SettingKind<String>.address.orNone }
+    package static var webAddress: Self { SettingKind<String>.webAddress.orNone }
 }
 
 extension SettingKind where Value == Int {
@@ -49,6 +61,19 @@ extension SettingKind where Value == Int {
 
 extension SettingKind where Value == Int? {
     package static func integer(_ range: ClosedRange<Int>) -> Self { SettingKind<Int>.integer(range).orNone }
+}
+
+extension SettingKind where Value == Double {
+    package static func number(_ range: ClosedRange<Double>) -> Self {
+        Self(
+            "a number from \(range.lowerBound.formatted()) to \(range.upperBound.formatted())",
+            written: { .number($0 == $0.rounded() ? "\(Int($0))" : "\($0)") },
+            parse: { scalar in
+                guard !scalar.isQuoted, let number = Double(scalar.text), range.contains(number) else { return nil }
+                return number
+            }
+        )
+    }
 }
 
 extension SettingKind where Value == Bool {

@@ -29,6 +29,7 @@ struct APIServer {
             configuration: limits,
             store: self.parts.store,
             broker: broker,
+            traces: self.parts.traces,
             logger: logger,
             metricsText: self.parts.metricsText
         )

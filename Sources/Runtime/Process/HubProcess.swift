@@ -27,6 +27,7 @@ struct HubProcess {
             registrations: EmbeddedRegistrations(store: self.parts.store),
             store: self.parts.store,
             broker: broker,
+            traces: self.parts.traces,
             logger: logger
         )
         let server = WebServer(

@@ -7,6 +7,7 @@ import Logging
 import Pipeline
 import PushModel
 import PushServices
+import PushlineTracing
 import ServiceLifecycle
 import Settings
 import Store
@@ -27,6 +28,7 @@ struct PushlineProcess {
         let fanOut: any SendFanOut
         let apps: AppDirectory
         let metricsText: @Sendable () -> String
+        let traces: Traces
         let manager: ServiceManager
         let logger: Logger
     }
@@ -47,20 +49,23 @@ struct PushlineProcess {
         let store = try await configured.open(logger: logger)
         let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
         let azureHubs = AzureHubs(logger: logger)
+        let tracing = ProcessTraces(self.configuration.traces, role: self.role, logger: logger)
         let parts = Parts(
             store: store,
             broker: broker,
             hubs: AppHubs(embedded: EmbeddedRegistrations(store: store), wire: azureHubs),
             azureHubs: azureHubs,
-            fanOut: EmbeddedFanOut(store: store, broker: broker, logger: logger),
+            fanOut: EmbeddedFanOut(store: store, broker: broker, traces: tracing.traces, logger: logger),
             apps: AppDirectory(store: store),
             metricsText: { [role] in ProcessMetrics.exposition(role: role) + registry.exposition() },
+            traces: tracing.traces,
             manager: ServiceManager(),
             logger: logger
         )
         // Ended in the opposite order: first the consumers of work, last the services they need to finish.
         let services =
-            [parts.manager, store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger)]
+            tracing.services
+            + [parts.manager, store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger)]
             + (try await self.work(parts))
         var group = ServiceGroupConfiguration(
             services: services.map {
@@ -103,6 +108,7 @@ struct PushlineProcess {
                     store: parts.store,
                     apps: parts.apps,
                     broker: parts.broker,
+                    traces: parts.traces,
                     logger: parts.logger
                 ),
             ]
@@ -121,6 +127,7 @@ struct PushlineProcess {
                 store: parts.store,
                 apps: parts.apps,
                 broker: parts.broker,
+                traces: parts.traces,
                 logger: parts.logger
             ),
         ]
@@ -147,6 +154,7 @@ struct PushlineProcess {
                 apps: parts.apps,
                 broker: parts.broker,
                 configuration: configuration,
+                traces: parts.traces,
                 logger: parts.logger
             ),
         ]

@@ -50,7 +50,7 @@ struct SmallSendReads {
                 expires: try self.row["expires"],
                 startsAt: try self.row["starts_at"],
                 waiter: try self.row["waiter"],
-                requestID: (try self.row["request"] as String?).flatMap { RequestID($0) },
+                requestID: (try self.row["request"] as String?).flatMap { RequestID(stored: $0) },
                 audience: audience,
                 through: self.request.audience.expression == nil ? .max : through
             )

@@ -85,7 +85,7 @@ struct JobInsertion {
             self.integers { $0.job.expires(accepted: self.wall).milliseconds }, self.texts { $0.job.waiter },
             self.integers { $0.job.startsAt?.milliseconds },
             self.integers { $0.state == .scheduled ? nil : self.now + $0.job.lifetime.milliseconds },
-            self.texts { $0.job.label?.text }, self.texts { $0.job.request?.description },
+            self.texts { $0.job.label?.text }, self.texts { $0.job.request?.stored },
         ]
         return """
             INSERT INTO job(app, accepted, sequence, id, "user", user_shown, key, kind, priority, platforms, state, work, message, expires,

@@ -232,7 +232,7 @@ extension JobTrace {
 extension RequestID {
     /// Of a job's row; nil where it has none.
     init?(_ row: SQLRow) throws {
-        guard let id = (try row["request"] as String?).flatMap({ RequestID($0) }) else { return nil }
+        guard let id = (try row["request"] as String?).flatMap({ RequestID(stored: $0) }) else { return nil }
         self = id
     }
 }

@@ -150,7 +150,7 @@ private struct JobInserter {
                     job.priority.rank, job.work.platformBits, row.state.number, row.work.text, row.message,
                     job.expires(accepted: wall), job.waiter, wall, job.startsAt,
                     row.state == .scheduled ? nil : now + job.lifetime.milliseconds, job.label?.text,
-                    job.request?.description,
+                    job.request?.stored,
                 ],
                 from: index
             )

@@ -69,7 +69,7 @@ struct SmallSendReader {
             expires: row["expires"],
             startsAt: row["starts_at"],
             waiter: row["waiter"],
-            requestID: (row["request"] as String?).flatMap { RequestID($0) },
+            requestID: (row["request"] as String?).flatMap { RequestID(stored: $0) },
             audience: try self.audience(of: request, job: sequence),
             through: request.audience.expression == nil ? .max : self.through
         )
