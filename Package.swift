@@ -139,7 +139,7 @@ let package = Package(
             name: "PushlineTracing",
             dependencies: [
                 "OutgoingHTTP", "PushModel", "PushlineMetrics", "Settings", asyncHTTPClient, deques, lifecycle, logging,
-                metrics, nioConcurrency, nioCore, tracing,
+                metrics, nioConcurrency, nioCore, nioHTTP1, tracing,
             ]
         ),
         // What a line of the log is about.

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 package import Logging
 import Metrics
 import NIOCore
+import NIOHTTP1
 package import OutgoingHTTP
 import PushModel
 import PushlineMetrics

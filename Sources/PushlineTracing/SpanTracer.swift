@@ -1,4 +1,4 @@
-package import PushModel
+import PushModel
 package import Settings
 package import Tracing
 
