@@ -3,10 +3,10 @@ package import Logging
 import Metrics
 import NIOCore
 import NIOHTTP1
-package import OutgoingHTTP
+import OutgoingHTTP
 import PushModel
 import PushlineMetrics
-package import ServiceLifecycle
+import ServiceLifecycle
 
 /// Posts spans to a collector, over OTLP's HTTP in JSON: a batch as soon as there is one, and what there is every five seconds.
 ///
