@@ -7,6 +7,7 @@ import PushlineLogging
 import PushlineTracing
 import ServiceLifecycle
 import Store
+import Tracing
 
 // A claimed message, until the hub has all of it (rules 4 and 12).
 extension SendWorker {

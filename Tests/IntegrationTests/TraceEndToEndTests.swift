@@ -1,0 +1,178 @@
+import Foundation
+import InstallationSupport
+import NIOConcurrencyHelpers
+import PushModel
+import RawHTTP
+import Testing
+
+/// Spans as a collector gets them from all programs.
+@Suite(.timeLimit(.minutes(6))) struct TraceEndToEndTests {
+    /// A span as OTLP has it.
+    private struct Span: Decodable, Sendable {
+        struct Link: Decodable, Sendable { let traceId: String }
+
+        let traceId: String
+        let spanId: String
+        let parentSpanId: String?
+        let traceState: String?
+        let name: String
+        let kind: Int
+        let startTimeUnixNano: String
+        let endTimeUnixNano: String
+        let links: [Link]?
+    }
+
+    private struct Export: Decodable, Sendable {
+        struct Resource: Decodable, Sendable {
+            struct Attribute: Decodable, Sendable {
+                struct Value: Decodable, Sendable { let stringValue: String? }
+                let key: String
+                let value: Value
+            }
+            let attributes: [Attribute]
+        }
+        struct Scoped: Decodable, Sendable { let spans: [Span] }
+        struct Process: Decodable, Sendable {
+            let resource: Resource
+            let scopeSpans: [Scoped]
+        }
+        let resourceSpans: [Process]
+    }
+
+    /// What a collector has been given.
+    private final class Collector: Sendable {
+        private let exports = NIOLockedValueBox<[Export]>([])
+
+        func take(_ request: RawServer.Request) -> RawServer.Reply {
+            guard request.target == "/v1/traces",
+                let export = try? JSONDecoder().decode(Export.self, from: Data(request.body))
+            else {
+                Issue.record("\(request.target): \(String(decoding: request.body.prefix(1000), as: UTF8.self))")
+                return .answer(400)
+            }
+            self.exports.withLockedValue { $0.append(export) }
+            return .answer(200, body: Array("{}".utf8))
+        }
+
+        /// The spans of a trace, by the service that they are of.
+        func spans(of trace: String) -> [(service: String, span: Span)] {
+            self.exports.withLockedValue { $0 }.flatMap(\.resourceSpans).flatMap { process in
+                let name = process.resource.attributes.first { $0.key == "service.name" }?.value.stringValue ?? ""
+                return process.scopeSpans.flatMap(\.spans).filter { $0.traceId == trace }.map { (name, $0) }
+            }
+        }
+    }
+
+    private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    private static let caller = "00f067aa0ba902b7"
+
+    private func withCollector(_ body: @escaping @Sendable (Collector, EndToEndInstallation) async throws -> Void) async throws {
+        let collector = Collector()
+        try await RawServer.run(.plain, react: { collector.take($0) }) { server in
+            let settings = [
+                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:\(server.port)", "PUSHLINE_LOG_LEVEL": "debug",
+                "PUSHLINE_LOG_FORMAT": "json", "PUSHLINE_LOG_ACCESS": "true",
+            ]
+            try await withInstallation(environment: settings) {
+                try await body(collector, try #require(EndToEndInstallation.current))
+            }
+        }
+    }
+
+    /// A line for each span, in the order of their starts, behind as many dots as it has parents.
+    private static func drawn(_ spans: [(service: String, span: Span)]) -> [String] {
+        let all = spans.map(\.span)
+        func lines(under parent: String, _ depth: Int) -> [String] {
+            spans.filter { $0.span.parentSpanId == parent }.sorted { $0.span.startTimeUnixNano < $1.span.startTimeUnixNano }
+                .flatMap { service, span in
+                    [String(repeating: ".", count: depth) + "\(service) \(span.name)"] + lines(under: span.spanId, depth + 1)
+                }
+        }
+        #expect(all.allSatisfy { $0.startTimeUnixNano <= $0.endTimeUnixNano })
+        return lines(under: Self.caller, 0)
+    }
+
+    private static let lineOfOneSend = [
+        "pushline-api POST /api/sends",
+        ".pushline-api send pushline.send.normal.v2",
+        "..pushline-send-worker process pushline.send.normal.v2",
+        "...pushline-send-worker fan out",
+        "....pushline-send-worker send pushline.deliver.apns.normal.v2",
+        ".....pushline-delivery-worker process pushline.deliver.apns.normal.v2",
+        "......pushline-delivery-worker push apns",
+    ]
+
+    @Test func aSendIsFollowedFromItsCallerToThePushService() async throws {
+        try await self.withCollector { collector, installation in
+            try await installation.importRegistrations(
+                (0..<20).map { #"{"service":"apns","handle":"\#(String(format: "%064x", $0))","user":"bob"}"# }
+            )
+            let answer = try await installation.asBackend(
+                "POST",
+                "/api/sends",
+                body: #"{"to":{"user":"bob"},"body":"x"}"#,
+                headers: ["traceparent": "00-\(Self.trace)-\(Self.caller)-01", "tracestate": "congo=t61"]
+            )
+            let job = try await installation.finished(try #require(answer.headers["pushline-job"]))
+            #expect(job.totals.accepted == 20)
+            try await eventually("all spans are there") {
+                collector.spans(of: Self.trace).count >= Self.lineOfOneSend.count
+            }
+            let spans = collector.spans(of: Self.trace)
+            #expect(Self.drawn(spans) == Self.lineOfOneSend && spans.count == Self.lineOfOneSend.count)
+            #expect(spans.allSatisfy { $0.span.traceState == "congo=t61" })
+            #expect(Set(spans.map(\.span.kind)) == [1, 2, 3, 4, 5])
+            // Whoever has the trace finds the lines.
+            for program in ["api", "send-worker", "delivery-worker"] {
+                let lines = try await installation.log(of: program).split(separator: "\n").map { line in
+                    try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
+                }
+                let ofJob = lines.filter { $0["job.id"] == job.id && $0["request.id"] != nil }
+                #expect(!ofJob.isEmpty && ofJob.allSatisfy { $0["trace_id"] == Self.trace }, "\(program): \(ofJob)")
+            }
+        }
+    }
+
+    /// However many devices, each page is a span, and each slice of the fan-out.
+    @Test func aCampaignHasASpanAPage() async throws {
+        try await self.withCollector { collector, installation in
+            try await installation.importRegistrations(
+                (0..<2500).map {
+                    #"{"service":"fcm","handle":"device:\#($0)","user":"bob","tags":["news"]}"#
+                }
+            )
+            let answer = try await installation.asBackend(
+                "POST",
+                "/api/sends",
+                body: #"{"to":{"tag":"news"},"body":"x"}"#,
+                headers: ["traceparent": "00-\(Self.trace)-\(Self.caller)-01"]
+            )
+            let job = try await installation.finished(try #require(answer.headers["pushline-job"]))
+            #expect(job.totals.accepted == 2500)
+            try await eventually("all spans are there") {
+                collector.spans(of: Self.trace).count { $0.span.name == "push fcm" } >= 3
+                    && collector.spans(of: Self.trace).contains { $0.span.name.hasPrefix("process pushline.send") }
+            }
+            let spans = collector.spans(of: Self.trace)
+            #expect(spans.count { $0.span.name == "push fcm" } == 3)
+            #expect(spans.count { $0.span.name == "send pushline.deliver.fcm.normal.v2" } == 3)
+            #expect(Self.drawn(spans).count == spans.count, "\(Self.drawn(spans))")
+        }
+    }
+
+    /// The installation does what it does, whatever becomes of its spans.
+    @Test func aCollectorThatIsNotThereHoldsNothingUp() async throws {
+        let port = try await FreePort.find()
+        try await withInstallation(environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:\(port)"]) {
+            let installation = try #require(EndToEndInstallation.current)
+            try await installation.register("bob", platform: "fcm", handle: "device:bob")
+            let answer = try await installation.asBackend("POST", "/api/sends", body: #"{"to":{"user":"bob"},"body":"x"}"#)
+            let job = try await installation.finished(try #require(answer.headers["pushline-job"]))
+            #expect(job.state == "completed" && job.totals.accepted == 1)
+            try await eventually("it is said") {
+                try await installation.log(of: "api").contains("The collector does not take spans")
+            }
+            for program in EndToEndInstallation.programs { #expect(try await installation.terminate(program) == 0) }
+        }
+    }
+}
