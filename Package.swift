@@ -384,7 +384,8 @@ let package = Package(
         .testTarget(
             name: "PushlineTracingTests",
             dependencies: [
-                "LogRecorder", "PushModel", "PushlineTracing", "RawHTTP", "Settings", lifecycle, logging, nioConcurrency,
+                "LogRecorder", "PushModel", "PushlineTracing", "RawHTTP", "Settings", lifecycle, logging,
+                nioConcurrency,
                 nioHTTP1, tracing,
             ]
         ),

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 package import PushModel
 package import Tracing
 
-/// A span under way. It is handed on when it ends, if it is sampled, and nothing of it is kept here.
+/// A span under way, which is handed on when it ends, if it is sampled.
 package final class RecordedSpan: Tracing.Span {
     /// The most links of a span: further ones are left out.
     package static let maximumLinks = 128
@@ -31,7 +31,14 @@ package final class RecordedSpan: Tracing.Span {
     ///   - parent: The span that it is under.
     ///   - start: Nanoseconds since 1970.
     ///   - queue: Where it goes when it ends; nil = nowhere.
-    init(_ name: String, _ kind: SpanKind, at place: SpanContext, under parent: SpanID?, start: UInt64, queue: SpanQueue?) {
+    init(
+        _ name: String,
+        _ kind: SpanKind,
+        at place: SpanContext,
+        under parent: SpanID?,
+        start: UInt64,
+        queue: SpanQueue?
+    ) {
         self.place = place
         self.kind = kind
         self.parent = parent

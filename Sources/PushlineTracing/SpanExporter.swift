@@ -117,7 +117,10 @@ package struct SpanExporter: Service {
     }
 
     private func report(_ reason: String) {
-        self.logger.warning("The collector does not take spans; the oldest are dropped", metadata: ["error": "\(reason)"])
+        self.logger.warning(
+            "The collector does not take spans; the oldest are dropped",
+            metadata: ["error": "\(reason)"]
+        )
     }
 
     /// Exports batch after batch, until one is not taken or none is full.

@@ -80,6 +80,7 @@ struct Sampler: Sendable {
     /// - Parameters:
     ///   - trace: Its trace.
     ///   - parent: The span that it is under, of this process or another.
+    /// - Returns: Whether it is.
     func takes(_ trace: TraceID, under parent: SpanContext?) -> Bool {
         switch self.kind {
         case .alwaysOn: true

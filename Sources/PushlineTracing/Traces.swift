@@ -26,7 +26,9 @@ package struct Traces: Sendable {
     ///   - name: Its name, until its route is known.
     ///   - caller: The caller's span.
     /// - Returns: The span; nil where it is not recorded.
-    package func request(_ name: @autoclosure () -> String, from caller: @autoclosure () -> SpanContext?) -> RecordedSpan? {
+    package func request(_ name: @autoclosure () -> String, from caller: @autoclosure () -> SpanContext?)
+        -> RecordedSpan?
+    {
         guard let tracer else { return nil }
         return Self.sampled(tracer.startSpan(name(), context: ServiceContext(under: caller()), ofKind: .server))
     }

@@ -43,7 +43,8 @@ import Testing
             "pushline_signin_failures_total", "pushline_signin_turned_away_total", "pushline_breakers_open",
             "pushline_breakers_opened_total", "pushline_credential_expiry_timestamp_seconds",
             "pushline_sweeper_published_total", "pushline_backup_timestamp_seconds",
-            "pushline_store_unanswered_commits_total", "pushline_store_lost_commits_total", "pushline_trace_spans_total",
+            "pushline_store_unanswered_commits_total", "pushline_store_lost_commits_total",
+            "pushline_trace_spans_total",
         ]
         #expect(Set(MetricDescription.all.map(\.name)).subtracting(exposed).subtracting(others) == [])
         for line in [

@@ -66,7 +66,9 @@ import Testing
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     private static let caller = "00f067aa0ba902b7"
 
-    private func withCollector(_ body: @escaping @Sendable (Collector, EndToEndInstallation) async throws -> Void) async throws {
+    private func withCollector(_ body: @escaping @Sendable (Collector, EndToEndInstallation) async throws -> Void)
+        async throws
+    {
         let collector = Collector()
         try await RawServer.run(.plain, react: { collector.take($0) }) { server in
             let settings = [
@@ -83,10 +85,13 @@ import Testing
     private static func drawn(_ spans: [(service: String, span: Span)]) -> [String] {
         let all = spans.map(\.span)
         func lines(under parent: String, _ depth: Int) -> [String] {
-            spans.filter { $0.span.parentSpanId == parent }.sorted { $0.span.startTimeUnixNano < $1.span.startTimeUnixNano }
-                .flatMap { service, span in
-                    [String(repeating: ".", count: depth) + "\(service) \(span.name)"] + lines(under: span.spanId, depth + 1)
-                }
+            spans.filter { $0.span.parentSpanId == parent }.sorted {
+                $0.span.startTimeUnixNano < $1.span.startTimeUnixNano
+            }
+            .flatMap { service, span in
+                [String(repeating: ".", count: depth) + "\(service) \(span.name)"]
+                    + lines(under: span.spanId, depth + 1)
+            }
         }
         #expect(all.allSatisfy { $0.startTimeUnixNano <= $0.endTimeUnixNano })
         return lines(under: Self.caller, 0)
@@ -166,7 +171,11 @@ import Testing
         try await withInstallation(environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:\(port)"]) {
             let installation = try #require(EndToEndInstallation.current)
             try await installation.register("bob", platform: "fcm", handle: "device:bob")
-            let answer = try await installation.asBackend("POST", "/api/sends", body: #"{"to":{"user":"bob"},"body":"x"}"#)
+            let answer = try await installation.asBackend(
+                "POST",
+                "/api/sends",
+                body: #"{"to":{"user":"bob"},"body":"x"}"#
+            )
             let job = try await installation.finished(try #require(answer.headers["pushline-job"]))
             #expect(job.state == "completed" && job.totals.accepted == 1)
             try await eventually("it is said") {

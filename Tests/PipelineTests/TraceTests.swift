@@ -84,7 +84,8 @@ import Tracing
             #expect(fanOut.links == Array(roots.dropFirst().prefix(RecordedSpan.maximumLinks)))
             let deliveries = spans.filter { $0.name == "process \(Self.deliverQueue)" }
             #expect(deliveries.allSatisfy { $0.place.trace == roots[0].trace })
-            for (root, push) in zip(roots, roots.compactMap({ root in pushes.first { $0.place.trace == root.trace } })) {
+            for (root, push) in zip(roots, roots.compactMap({ root in pushes.first { $0.place.trace == root.trace } }))
+            {
                 let isFirst = root == roots[0]
                 #expect((push.parent == root.span) == !isFirst)
                 #expect(push.links.map(\.trace) == (isFirst ? [] : [roots[0].trace]))

@@ -13,7 +13,9 @@ import Testing
         #expect(context.trace.description == Self.trace && context.span.description == Self.span)
         #expect(context.isSampled && context.state == nil && context.traceparent == Self.parent)
         // Leading zeros stay.
-        let small = try #require(SpanContext(traceparent: "00-\(String(repeating: "0", count: 31))1-0000000000000002-00"))
+        let small = try #require(
+            SpanContext(traceparent: "00-\(String(repeating: "0", count: 31))1-0000000000000002-00")
+        )
         #expect(small.traceparent == "00-00000000000000000000000000000001-0000000000000002-00")
         #expect(!small.isSampled && small.trace == TraceID(high: 0, low: 1))
     }
@@ -47,7 +49,8 @@ import Testing
 
     @Test(arguments: [
         ("congo=t61rcWkgMzE", "congo=t61rcWkgMzE"), ("a=1,b=2", "a=1,b=2"), (" a=1 ,\tb=2 ,, ", "a=1,b=2"),
-        ("a=x y", "a=x y"), ("0a=1", "0a=1"), ("fw529a3039@dt=FfAAAABI", "fw529a3039@dt=FfAAAABI"), ("a_-*/b=!~", "a_-*/b=!~"),
+        ("a=x y", "a=x y"), ("0a=1", "0a=1"), ("fw529a3039@dt=FfAAAABI", "fw529a3039@dt=FfAAAABI"),
+        ("a_-*/b=!~", "a_-*/b=!~"),
         ("\(String(repeating: "k", count: 200))=1", "\(String(repeating: "k", count: 200))=1"),
     ])
     func theStateIsGivenOn(text: String, kept: String) throws {
@@ -56,7 +59,8 @@ import Testing
 
     /// Of it nothing is given on, and the rest of the context is as good as without it.
     @Test(arguments: [
-        "", " , ", "a", "a=", "=1", "A=1", "a=1,a=2", "a=1=2", "a=1,b", "a b=1", "a=ä", "a=\u{7f}", "a=1\n", "_a=1", "é=1",
+        "", " , ", "a", "a=", "=1", "A=1", "a=1,a=2", "a=1=2", "a=1,b", "a b=1", "a=ä", "a=\u{7f}", "a=1\n", "_a=1",
+        "é=1",
         "\(String(repeating: "k", count: 257))=1", "a=\(String(repeating: "v", count: 257))",
         (0..<33).map { "k\($0)=v" }.joined(separator: ","), String(repeating: ",", count: 100_000),
         String(repeating: "a=1,", count: 25_000),

@@ -49,7 +49,11 @@ import Tracing
     @Test func whatIsNotThereIsLeftOut() throws {
         let text = try self.json([self.span([:], links: [], status: nil)])
         for name in ["attributes\":[]", "links", "status"] { #expect(!text.contains(name)) }
-        #expect(text.hasPrefix(#"{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"pushline-api"}}"#))
+        #expect(
+            text.hasPrefix(
+                #"{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"pushline-api"}}"#
+            )
+        )
         #expect(text.contains(#""scope":{"name":"pushline","version":"1.2"}"#))
     }
 

@@ -25,7 +25,8 @@ import Tracing
     // MARK: Which traces
 
     @Test(arguments: [
-        (TraceSettings.Sampler.alwaysOn, true, true, true), (.alwaysOff, false, false, false), (.ratio, true, true, true),
+        (TraceSettings.Sampler.alwaysOn, true, true, true), (.alwaysOff, false, false, false),
+        (.ratio, true, true, true),
         (.parentOrOn, true, true, false), (.parentOrOff, false, true, false), (.parentOrRatio, true, true, false),
     ])
     func samplersDecideByTheirParent(kind: TraceSettings.Sampler, root: Bool, sampled: Bool, unsampled: Bool) throws {
@@ -49,7 +50,10 @@ import Tracing
         }
         let taken = traces.filter { sampler.takes($0, under: nil) }
         #expect(abs(Double(taken.count) / 400 - share) < 0.05)
-        #expect(traces.filter { sampler.takes($0, under: SpanContext(trace: $0, span: .random(), isSampled: false)) } == taken)
+        #expect(
+            traces.filter { sampler.takes($0, under: SpanContext(trace: $0, span: .random(), isSampled: false)) }
+                == taken
+        )
         let largest = try #require(TraceID(high: 0, low: .max))
         #expect(sampler.takes(largest, under: nil) == (share == 1))
     }
@@ -118,7 +122,9 @@ import Tracing
         let failing = try #require(traces.begin("fails", .internal, under: request.place))
         await #expect(throws: Fault.self) { try await traces.within(failing) { throw Fault() } }
         let cancelled = try #require(traces.begin("cancelled", .internal, under: request.place))
-        await #expect(throws: CancellationError.self) { try await traces.within(cancelled) { throw CancellationError() } }
+        await #expect(throws: CancellationError.self) {
+            try await traces.within(cancelled) { throw CancellationError() }
+        }
         let spans = self.queue.take()
         #expect(spans.map { $0.status?.code } == [nil, .error, nil])
         // Its kind, and none of its words.

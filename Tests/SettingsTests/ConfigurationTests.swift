@@ -68,7 +68,8 @@ import Testing
         let found = try self.configuration(text, environment: standard).traces
         #expect(found.endpoint == "http://collector:4318" && found.serviceName == "push")
         #expect(found.sampler == .parentOrRatio && found.samplerArg == 0.25)
-        let own = standard.merging(["PUSHLINE_TRACES_ENDPOINT": "https://own", "PUSHLINE_TRACES_SAMPLER": "always_on"]) { $1 }
+        let own = standard.merging(["PUSHLINE_TRACES_ENDPOINT": "https://own", "PUSHLINE_TRACES_SAMPLER": "always_on"])
+        { $1 }
         let mixed = try self.configuration(text, environment: own).traces
         #expect(mixed.endpoint == "https://own" && mixed.sampler == .alwaysOn && mixed.serviceName == "push")
         // Empty says nothing, as OpenTelemetry has it; ours takes the value away.
@@ -82,7 +83,10 @@ import Testing
     @Test(arguments: [
         ("OTEL_TRACES_SAMPLER_ARG", "1.5", "must be a number from 0 to 1"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "must be an http or https address without user and query"),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://u:p@collector", "must be an http or https address without user and query"),
+        (
+            "OTEL_EXPORTER_OTLP_ENDPOINT", "http://u:p@collector",
+            "must be an http or https address without user and query"
+        ),
     ])
     func aVariableOfOpenTelemetrysIsRefusedByItsName(name: String, value: String, fault: String) {
         #expect(self.refusal("", environment: [name: value]) == "environment: \(name): \(fault)")

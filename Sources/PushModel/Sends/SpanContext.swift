@@ -23,12 +23,11 @@ package final class SpanContext: Sendable {
     /// The octets of `traceparent` in the version that is written.
     private static let length = 55
 
-    /// Reads the headers that somebody sent.
+    /// Reads the headers that somebody sent: nil where `traceparent` is not as it must be; a `tracestate` that is not is left out alone.
     ///
     /// - Parameters:
     ///   - parent: The value of `traceparent`; of a later version its beginning counts.
     ///   - state: The value of `tracestate`, all its fields with commas between them.
-    /// - Returns: nil where `traceparent` is not as it must be. A `tracestate` that is not is left out alone.
     package convenience init?(traceparent parent: String, tracestate state: String? = nil) {
         let octets = Array(parent.utf8.prefix(Self.length + 1))
         let dash = UInt8(ascii: "-")
@@ -36,7 +35,8 @@ package final class SpanContext: Sendable {
             let version = UInt64(hexDigits: octets[0..<2]), version != 0xff,
             version == Self.version ? octets.count == Self.length : octets.count == Self.length || octets.last == dash,
             let high = UInt64(hexDigits: octets[3..<19]), let low = UInt64(hexDigits: octets[19..<35]),
-            let trace = TraceID(high: high, low: low), let span = UInt64(hexDigits: octets[36..<52]).flatMap(SpanID.init),
+            let trace = TraceID(high: high, low: low),
+            let span = UInt64(hexDigits: octets[36..<52]).flatMap(SpanID.init),
             let flags = UInt64(hexDigits: octets[53..<55])
         else { return nil }
         self.init(

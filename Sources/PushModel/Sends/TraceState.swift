@@ -44,6 +44,7 @@ enum TraceState {
     }
 
     private static func isWord(_ octet: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(octet) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(octet)
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(octet)
+            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(octet)
     }
 }
