@@ -48,7 +48,7 @@ import Testing
                     #expect(answer.headers[.accessControlAllowMethods] == "GET, POST, PUT, PATCH, DELETE")
                     #expect(
                         answer.headers[.accessControlAllowHeaders]
-                            == "Authorization, Content-Type, Idempotency-Key, Prefer"
+                            == "Authorization, Content-Type, Idempotency-Key, Prefer, traceparent, tracestate"
                     )
                     #expect(answer.headers[.accessControlMaxAge] == "3600")
                     #expect(answer.headers[.vary] == "Origin")

@@ -10,7 +10,9 @@ enum CrossOrigin {
     /// The methods of our routes; HEAD needs no leave.
     static let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]
     /// The headers of requests that a page may set, besides those that need no leave.
-    static let requestHeaders: [HTTPField.Name] = [.authorization, .contentType, .idempotencyKey, .prefer]
+    static let requestHeaders: [HTTPField.Name] = [
+        .authorization, .contentType, .idempotencyKey, .prefer, .traceParent, .traceState,
+    ]
     /// The headers of answers that a page may read, besides those that need no leave.
     static let responseHeaders: [HTTPField.Name] = [
         .location, .retryAfter, .preferenceApplied, .job, .cursor, .requestID, .wwwAuthenticate, .allow, .acceptPost,

@@ -1,4 +1,4 @@
-import HTTPTypes
+package import HTTPTypes
 import Hummingbird
 import PushModel
 import PushlineTracing
@@ -13,8 +13,8 @@ extension SpanContext {
 }
 
 extension HTTPField.Name {
-    fileprivate static let traceParent = HTTPField.Name.known("traceparent")
-    fileprivate static let traceState = HTTPField.Name.known("tracestate")
+    package static let traceParent = HTTPField.Name.known("traceparent")
+    package static let traceState = HTTPField.Name.known("tracestate")
 }
 
 extension RecordedSpan {
