@@ -57,10 +57,10 @@ final class JobPublisher: Service {
     ///   - messages: The messages.
     ///   - span: The span of a request that they come from; nil = none is recorded.
     func publish(_ messages: [OutboxMessage], from span: SpanContext? = nil) {
-        self.publish(messages.map { ($0, span) })
+        self.publish(messages.lazy.map { (row: $0, span: span) })
     }
 
-    private func publish(_ messages: [Waiting]) {
+    private func publish(_ messages: some Collection<Waiting>) {
         guard !messages.isEmpty else { return }
         let isTaken = self.waiting.withLockedValue { waiting in
             guard waiting.count + messages.count <= Self.capacity else { return false }

@@ -33,6 +33,16 @@ extension Traces {
     }
 }
 
+extension [LocatedStatus] {
+    /// The jobs of batches, with the requests that asked for them.
+    ///
+    /// - Parameter keys: The batches, in the same order.
+    /// - Returns: A job for each.
+    func traces(of keys: [BatchKey]) -> [JobTrace] {
+        zip(keys, self).map { JobTrace($0.job, request: $1.request) }
+    }
+}
+
 extension SpanAttributes {
     fileprivate mutating func note(_ outcome: BatchOutcome) {
         self["pushline.service"] = outcome.key.pns.rawValue

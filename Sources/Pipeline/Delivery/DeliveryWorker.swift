@@ -276,11 +276,10 @@ extension DeliveryWorker {
         do {
             let keys = batches.map(\.key)
             let located = try await retry.run { try await self.store.status(of: keys, in: id) }
-            let jobs = { zip(keys, located).map { JobTrace($0.job, request: $1.request) } }
-            LogContext.set(jobs: jobs())
+            LogContext.set(jobs: located.traces(of: keys))
             let begun = self.inProgress.begin(keys, located, of: id)
             guard !begun.isEmpty else { return .done }
-            try await self.traces.process(delivery, from: queue, for: jobs(), since: began) { span in
+            try await self.traces.process(delivery, from: queue, for: located.traces(of: keys), since: began) { span in
                 try await self.deliver(begun, of: batches, located, retry, as: span)
             }
             return .done
