@@ -69,7 +69,7 @@ import Tracing
         try await PipelineHarness.with(traces: self.traces) { harness in
             try await harness.register("ann", devices: 1...1)
             let send = SendRequest(
-                audience: .tag(Tag(user: try UserName("ann", .folded))),
+                audience: .tag(PushModel.Tag(user: try UserName("ann", .folded))),
                 content: .message(.init(title: nil, body: "x"))
             )
             let jobs = requests.map { NewJob(app: .default, work: .send(send), lifetime: .seconds(3600), request: $0) }

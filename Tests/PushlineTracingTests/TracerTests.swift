@@ -114,7 +114,7 @@ import Tracing
         let traces = Traces(self.tracer())
         let request = try #require(traces.request("GET", from: nil))
         let span = try #require(traces.begin("work", .internal, under: request.place))
-        try await traces.within(span) {
+        await traces.within(span) {
             #expect(traces.current == span.place)
             await withTaskGroup(of: Void.self) { $0.addTask { #expect(traces.current == span.place) } }
         }
