@@ -133,7 +133,9 @@ extension MovedDatabase: MovedStore {
         }
         let clock: StoreClock
         // Over the connection that holds its table.
-        do { clock = try ServerClock.make(SystemClock(), self.keeper, until: .now + Self.patience) } catch let error as WireFault {
+        do {
+            clock = try ServerClock.make(SystemClock(), self.keeper, until: .now + Self.patience)
+        } catch let error as WireFault {
             throw error.ofRead
         }
         return MovedState(
