@@ -89,7 +89,8 @@ import Tracing
 
     @Test func nothingIsLeftOfWhatIsNotRecordedOrDiscarded() throws {
         let tracer = self.tracer()
-        tracer.startSpan("a", context: ServiceContext(under: try self.context(sampled: false))).end()
+        let unsampled = try self.context(sampled: false)
+        tracer.startSpan("a", context: ServiceContext(under: unsampled)).end()
         let span = tracer.startSpan("b", context: .topLevel)
         span.discard()
         span.end()
