@@ -217,13 +217,6 @@ let package = Package(
                 metrics, nioConcurrency,
             ]
         ),
-        .target(
-            name: "HubEmbedded",
-            dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineLogging", "PushlineTracing",
-                "FaultInjection", logging,
-            ]
-        ),
 
         // The work.
         .target(
@@ -295,7 +288,7 @@ let package = Package(
         .target(
             name: "Runtime",
             dependencies: [
-                "Installation", "Settings", "HubAzure", "HubEmbedded", "HubServer", "Pipeline", "PushServices",
+                "Installation", "Settings", "HubAzure", "HubServer", "Pipeline", "PushServices",
                 "HTTPAPI", "WebServing", "Intake", "Hub",
                 "Store",
                 "Broker", "PushModel", "PushlineLogging", "PushlineMetrics", "PushlineTracing",
@@ -417,16 +410,16 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "HubEmbeddedTests",
+            name: "FanOutTests",
             dependencies: [
-                "HubEmbedded", "Hub", "Store", "StoreKit", "StoreSQL", "StoreSQLite", "Broker", "PushModel", logging,
+                "Pipeline", "Hub", "Store", "StoreKit", "StoreSQL", "StoreSQLite", "Broker", "PushModel", logging,
                 nioConcurrency,
             ]
         ),
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "Pipeline", "Outbox", "OutgoingHTTP", "HubEmbedded", "Hub", "RawHTTP", "Store", "StoreSQLite", "Broker",
+                "Pipeline", "Outbox", "OutgoingHTTP", "Hub", "RawHTTP", "Store", "StoreSQLite", "Broker",
                 "PushServices", "BrokerRabbitMQ", "CRabbitMQ", "LogRecorder", "Payloads", "PushlineLogging",
                 "PushlineSimulator", "PushlineTracing", "PushModel", "SeededRandom", "Settings", lifecycle, logging,
                 nioConcurrency, tracing,
@@ -456,13 +449,13 @@ let package = Package(
                 "Settings", "WorkCost",
                 httpTypes, hummingbird, hummingbirdCore, hummingbirdTesting, lifecycle, logging, nioConcurrency,
                 nioCore,
-                nioPosix, yams,
+                nioPosix, tracing, yams,
             ]
         ),
         .testTarget(
             name: "HubServerTests",
             dependencies: [
-                "HubServer", "Hub", "HubAzure", "HubEmbedded", "WebServing", "Intake", "HubWire", "LogRecorder",
+                "HubServer", "Hub", "HubAzure", "Pipeline", "WebServing", "Intake", "HubWire", "LogRecorder",
                 "Store",
                 "StoreSQLite", "Broker", "PushModel", "PushlineSimulator", "RawHTTP", "Settings", httpTypes,
                 hummingbird, hummingbirdCore,

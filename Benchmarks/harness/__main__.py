@@ -7,6 +7,7 @@ import signal
 import statistics
 import sys
 
+import capacity
 from figures import Figures
 from installation import Installation
 from processes import Failure
@@ -64,6 +65,7 @@ def arguments():
     parser.add_argument("--config", required=True, help="Config/pushline.yaml")
     parser.add_argument("--broker-pid", type=int, required=True)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--capacity", action="store_true", help="bytes and CPU of one of each thing in place of the figures")
     parser.add_argument("--scale", type=float, default=1.0, help="a part of the devices, for trying the harness itself")
     parser.add_argument("--only", default="", help="figures or groups, with commas")
     options = parser.parse_args()
@@ -127,7 +129,12 @@ def main():
     try:
         say("Starting the API and the workers, and registering the devices ...")
         installation.start()
-        values, failures = measure(Figures(installation, options, say), options)
+        figures = Figures(installation, options, say)
+        if options.capacity:
+            capacity.show(capacity.Capacity(figures, options, say).measure(), say)
+            return 0
+        installation.register()
+        values, failures = measure(figures, options)
     except Failure as failure:
         print(f"bench: {failure}", file=sys.stderr)
         return 1

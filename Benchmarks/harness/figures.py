@@ -9,7 +9,9 @@ import time
 import load
 import registrations
 from hub import HubFigures
+from isolation import Isolation
 from load import percentile
+from messages import MESSAGE, small_send
 from neighbours import Neighbours
 from processes import Failure
 from signins import SignIns
@@ -19,11 +21,12 @@ from whole import WHOLE
 STREAMS_APNS, STREAMS_FCM = 1000, 100
 # Handles of direct sends: so many, so many a send, with numbers that no registered device has.
 DIRECT_DEVICES, DIRECT_LIST, UNREGISTERED = 400_000, 20_000, 1 << 32
+# Different messages to as many users.
+TARGETED = 100_000
 # Those who watch one job at a time.
 WATCHERS = 1000
 # Milliseconds that nothing happens before each single send, and before each of the parts that it is compared with.
 REST = 20
-MESSAGE = {"title": "Benchmark", "body": "One message for every device, about as long as people write them."}
 # Pairs of sends to all, the plain message and that of all members.
 PAIRS = 3
 
@@ -39,7 +42,7 @@ class Figures:
 
     # ---- One send to many ----
 
-    def _fan_out(self, tag, platform, devices, message=MESSAGE):
+    def fan_out_to(self, tag, platform, devices, message=MESSAGE):
         message = {"to": {"tag": tag}, "services": [platform], **message}
         return self.fan_out(lambda: self.installation.api.send(message), platform, devices)
 
@@ -87,11 +90,11 @@ class Figures:
     def fanout(self):
         devices = int(registrations.APNS_DEVICES * self.options.scale)
         small = int(registrations.SMALL_DEVICES * self.options.scale)
-        many = self._fan_out(registrations.EVERYONE, "apns", devices)
+        many = self.fan_out_to(registrations.EVERYONE, "apns", devices)
         memory = self.installation.memory()
         self.say("  memory: " + ", ".join(f"{name} {size:.0f} MB" for name, size in memory.items()))
         # After the many: what is opened and learned at the first send is in neither's favour then.
-        few = self._fan_out(registrations.SMALL, "apns", small)
+        few = self.fan_out_to(registrations.SMALL, "apns", small)
         limit = self._limit("apns", devices, STREAMS_APNS, registrations.apns_paths(devices))
         direct = self._direct(int(DIRECT_DEVICES * self.options.scale))
         return {
@@ -132,73 +135,31 @@ class Figures:
 
     def fcm(self):
         devices = int(registrations.FCM_DEVICES * self.options.scale)
-        rate = self._fan_out(registrations.ANDROID, "fcm", devices)
+        rate = self.fan_out_to(registrations.ANDROID, "fcm", devices)
         limit = self._limit("fcm", devices, STREAMS_FCM, ["/v1/projects/benchmark/messages:send"])
         return {"fcm_ratio": rate / limit, "fcm_per_s": rate}
 
     def web(self):
         """Each message is encrypted for its browser, with a key of its own; so there is no h2load that sends the same."""
         devices = int(registrations.WEB_DEVICES * self.options.scale)
-        return {"webpush_devices_per_s": self._fan_out(registrations.BROWSERS, "web", devices)}
-
-    # ---- A push service that is down, and the others ----
-
-    def isolation(self):
-        """The fan-out to APNs beside one to FCM, compared with the ones before and after it that are alone."""
-        devices = int(registrations.APNS_DEVICES * self.options.scale)
-        self._fan_out(registrations.EVERYONE, "apns", devices)
-        alone = [self._fan_out(registrations.EVERYONE, "apns", devices)]
-        quiet = self.installation.memory()
-        rates, peaks = {}, []
-        for name, how in [("healthy", "200"), ("503", "503"), ("silent", "silent")]:
-            rates[name], memory = self._beside_fcm(how, devices)
-            peaks.append(max(memory.values()))
-            growth = ", ".join(f"{process} {memory[process] - quiet[process]:+.0f} MB" for process in memory)
-            self.say(f"  FCM {how}: memory against the fan-out alone: {growth}")
-            alone.append(self._fan_out(registrations.EVERYONE, "apns", devices))
-        figures = {
-            f"isolation_{name}": rate / ((alone[place] + alone[place + 1]) / 2)
-            for place, (name, rate) in enumerate(rates.items())
-        }
-        return {**figures, "isolation_memory_mb": max(peaks), "isolation_alone_per_s": percentile(alone, 0.5)}
-
-    def _beside_fcm(self, how, devices):
-        """The rate at APNs and the memory while FCM answers so; ends when FCM's job has, for it answers again then."""
-        installation, phones = self.installation, int(registrations.FCM_DEVICES * self.options.scale)
-        installation.receiver.answer_fcm(how)
-        installation.receiver.reset()
-        job = installation.api.send({"to": {"tag": registrations.ANDROID}, "services": ["fcm"], **MESSAGE})
-        try:
-            end = time.monotonic() + 30
-            while installation.receiver.counts()["fcm"] == 0:
-                if time.monotonic() > end:
-                    raise Failure("nothing was sent to FCM within 30 s")
-                time.sleep(0.001)
-            rate = self._fan_out(registrations.EVERYONE, "apns", devices)
-            memory = installation.memory()
-            tried = installation.receiver.counts()["fcm"]
-            open_devices = phones - installation.api.job(job)["totals"]["accepted"]
-        finally:
-            installation.receiver.answer_fcm("200")
-        totals = installation.api.wait_until_final(job)["totals"]
-        if totals["accepted"] != phones:
-            raise Failure(f"{phones} devices of FCM were meant; the job says {totals}")
-        self.say(
-            f"  FCM {how}: {open_devices} of {phones} devices were still open when APNs' were done, "
-            f"{tried} were tried meanwhile"
-        )
-        return rate, memory
+        return {"webpush_devices_per_s": self.fan_out_to(registrations.BROWSERS, "web", devices)}
 
     # ---- Many small sends ----
 
     def targeted(self):
-        messages = int(100_000 * self.options.scale)
+        messages = int(TARGETED * self.options.scale)
         limit = self._publish(messages, 1000)["per_second"]
+        rate = self.small_sends(messages)
+        self.say(f"  limit {limit:,.0f}/s")
+        return {"targeted_per_s": rate, "targeted_ratio": rate / limit}
+
+    def small_sends(self, messages):
+        """So many different messages to as many users, a second; ends when every outcome is recorded."""
         installation = self.installation
         first = installation.last_sequence()
         installation.receiver.reset()
         bodies = [
-            [self._line(number) for number in range(start, min(start + 10_000, messages))]
+            [small_send(number) for number in range(start, min(start + 10_000, messages))]
             for start in range(0, messages, 10_000)
         ]
         before = installation.cpu()
@@ -215,13 +176,9 @@ class Figures:
         if accepted != messages or received != messages:
             raise Failure(f"{messages} messages were sent; the outcomes say {accepted}, the receiver {received}")
         costs = ", ".join(f"{name} {(after[name] - before[name]) / messages * 1e6:.1f} us" for name in before)
-        self.say(f"  {messages} messages: taken in {taken:.2f} s, done in {seconds:.2f} s; limit {limit:,.0f}/s")
+        self.say(f"  {messages} messages: taken in {taken:.2f} s, done in {seconds:.2f} s")
         self.say(f"  CPU a message: {costs}")
-        return {"targeted_per_s": messages / seconds, "targeted_ratio": messages / seconds / limit}
-
-    def _line(self, number):
-        message = {"to": {"user": registrations.user(number)}, "title": "Benchmark", "body": f"Message number {number}."}
-        return json.dumps(message) + "\n"
+        return messages / seconds
 
     def wait_for_all(self, seconds):
         end = time.monotonic() + seconds
@@ -321,7 +278,7 @@ class Figures:
         devices = int(registrations.APNS_DEVICES * self.options.scale)
 
         def ratio(message):
-            rate = self._fan_out(registrations.EVERYONE, "apns", devices, message)
+            rate = self.fan_out_to(registrations.EVERYONE, "apns", devices, message)
             return rate / self._limit("apns", devices, STREAMS_APNS, registrations.apns_paths(devices))
 
         # Whatever the machine does meanwhile, it does to both of a pair; the first of them is warm then, too.
@@ -333,6 +290,9 @@ class Figures:
 
     def hub(self):
         return HubFigures(self).measure()
+
+    def isolation(self):
+        return Isolation(self).measure()
 
     # ---- Latency ----
 

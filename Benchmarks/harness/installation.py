@@ -1,6 +1,7 @@
 """An installation as an operator would have it, with the receiver in place of the push services."""
 
 import base64
+import contextlib
 import http.server
 import json
 import os
@@ -111,13 +112,29 @@ class Installation:
         }
         self.command("apps", "apply", self.folder / "apps.yaml")
         key = self.command("keys", "create", "bench", "--role", "operator").strip()
+        self.ports = ports
         for name in OURS:
-            program = self.bin / f"pushline-{name}"
-            self.processes.start(name, [program, "--config", self.options.config], self.environment)
+            self._launch(name)
         for name in OURS:
-            self.processes.wait_until_ready(name, f"http://127.0.0.1:{ports[name]}/readyz")
+            self._wait_until_ready(name)
         self.api = API(ports["api"], key)
-        self._import()
+
+    def _launch(self, name):
+        program = self.bin / f"pushline-{name}"
+        self.processes.start(name, [program, "--config", self.options.config], self.environment)
+
+    def _wait_until_ready(self, name):
+        self.processes.wait_until_ready(name, f"http://127.0.0.1:{self.ports[name]}/readyz")
+
+    @contextlib.contextmanager
+    def without(self, name):
+        """Ends one of our programs, and starts it again at the end."""
+        self.processes.end(name)
+        try:
+            yield
+        finally:
+            self._launch(name)
+            self._wait_until_ready(name)
 
     def hub(self):
         """The hub of the default app; it is started when it is first asked for."""
@@ -139,14 +156,16 @@ class Installation:
     def stop(self):
         self.processes.stop()
 
-    def _import(self):
+    def register(self, services=registrations.SERVICES):
+        """Imports the devices of some push services; returns how many there are."""
         file = self.folder / "devices.ndjson"
-        lines = registrations.write(file, self.options.scale, f"https://127.0.0.1:{self.receiver.port}")
+        lines = registrations.write(file, self.options.scale, f"https://127.0.0.1:{self.receiver.port}", services)
         start = time.monotonic()
         url = f"http://127.0.0.1:{self.api.port}"
         self.command("registrations", "import", file, PUSHLINE_URL=url, PUSHLINE_KEY=self.api.key)
         self.say(f"Imported {lines:,} registrations, {lines / (time.monotonic() - start):,.0f} a second.")
         file.unlink()
+        return lines
 
     def command(self, *arguments, **environment):
         # What reads the store is told by the configuration where it is, what asks the API by variables.
@@ -233,12 +252,15 @@ class Installation:
     def last_sequence(self):
         return self._ask("SELECT coalesce(max(sequence), 0) FROM job")[0]
 
-    def _ask(self, sql, *values):
+    def rows(self, sql, *values):
         database = sqlite3.connect(f"file:{urllib.parse.quote(str(self.store))}?mode=ro", uri=True, timeout=10)
         try:
-            return database.execute(sql, values).fetchone()
+            return database.execute(sql, values).fetchall()
         finally:
             database.close()
+
+    def _ask(self, sql, *values):
+        return self.rows(sql, *values)[0]
 
     def configured(self, section, key):
         """A number of the configuration file, such as connections in the section delivery."""

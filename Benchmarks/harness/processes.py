@@ -89,6 +89,17 @@ class Processes:
             if process.poll() is not None:
                 raise Failure(f"{name} ended ({process.returncode}); its log is {self.logs / name}.log")
 
+    def end(self, name, seconds=40):
+        """Ends one of them in order."""
+        process = self.running.pop(name)
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise Failure(f"{name} did not end within {seconds} s; its log is {self.logs / name}.log") from None
+
     def stop(self):
         """Ends all of them: in order, or at once after 40 s."""
         for process in reversed(self.running.values()):

@@ -51,7 +51,7 @@ class Receiver:
             self.arrivals.get()
 
     def answer_fcm(self, how):
-        """From now on: `200`, `503` or `silent`."""
+        """From now on: `200`, `503`, `400` or `silent`."""
         self.ask(f"fcm {how}")
 
     def counts(self):

@@ -6,6 +6,8 @@ import json
 
 from receiver import traced_token
 
+# The push services of the devices.
+SERVICES = ("apns", "fcm", "web")
 # How many devices, and the tags by which they are sent to.
 APNS_DEVICES = 1_000_000
 SMALL_DEVICES = 100_000
@@ -64,11 +66,13 @@ def _devices(scale, origin):
         yield "apns", traced_token(number), traced_user(number), []
 
 
-def write(file, scale, origin):
+def write(file, scale, origin, services=SERVICES):
     """Writes the file for `pushline registrations import`; returns how many lines it has. `origin`: of the browsers' push service."""
     lines = 0
     with open(file, "w", encoding="ascii") as out:
         for pns, handle, owner, tags in _devices(scale, origin):
+            if pns not in services:
+                continue
             out.write(json.dumps({"service": pns, "handle": handle, "user": owner, "tags": tags}) + "\n")
             lines += 1
     return lines

@@ -77,7 +77,7 @@ static void print_sample(void) {
 
 static bool set_fcm_mode(const char *word) {
     static const char *const words[] = {
-        [FCM_ACCEPTS] = "fcm 200", [FCM_UNAVAILABLE] = "fcm 503", [FCM_SILENT] = "fcm silent"};
+        [FCM_ACCEPTS] = "fcm 200", [FCM_UNAVAILABLE] = "fcm 503", [FCM_REFUSES] = "fcm 400", [FCM_SILENT] = "fcm silent"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(word, words[i])) continue;
         fcm_mode = (enum fcm_mode)i;

@@ -22,7 +22,7 @@ int64_t now_ns(void);
 uint64_t received(void);
 
 /* How FCM's requests are answered. */
-enum fcm_mode { FCM_ACCEPTS, FCM_UNAVAILABLE, FCM_SILENT };
+enum fcm_mode { FCM_ACCEPTS, FCM_UNAVAILABLE, FCM_REFUSES, FCM_SILENT };
 extern enum fcm_mode fcm_mode;
 
 /* The first request since the last reset is kept: whoever begins a request asks whether it is the one. */

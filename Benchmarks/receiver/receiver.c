@@ -10,7 +10,7 @@
  *   counts   what was received since the last reset, and when (nanoseconds of CLOCK_MONOTONIC)
  *   sample   headers and body of the first request since the last reset
  *   reset    begins to count anew
- *   fcm 200, fcm 503, fcm silent         how FCM's requests are answered from now on, or that they are not
+ *   fcm 200, fcm 503, fcm 400, fcm silent   how FCM's requests are answered from now on, or that they are not
  * A request to an APNs token that begins with TRACE says so by itself: {"arrived": number, "at": nanoseconds}, where
  * the number is the 16 hexadecimal digits behind TRACE. It ends with the end of its input, or by a signal. */
 #define _GNU_SOURCE
@@ -132,11 +132,20 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     return 0;
 }
 
-static const char FCM_ANSWER[] = "{\"name\":\"projects/benchmark/messages/0:1700000000000000%aaaaaaaaaaaaaaaa\"}";
-
-static const char FCM_FAULT[] =
-    "{\"error\":{\"code\":503,\"message\":\"The service is currently unavailable.\",\"status\":\"UNAVAILABLE\",\"details\":"
-    "[{\"@type\":\"type.googleapis.com/google.firebase.fcm.v1.FcmError\",\"errorCode\":\"UNAVAILABLE\"}]}}";
+/* How each mode answers; one that is silent has no line. */
+static const struct {
+    const char *status, *body;
+} FCM_ANSWERS[] = {
+    [FCM_ACCEPTS] = {"200", "{\"name\":\"projects/benchmark/messages/0:1700000000000000%aaaaaaaaaaaaaaaa\"}"},
+    [FCM_UNAVAILABLE] =
+        {"503",
+         "{\"error\":{\"code\":503,\"message\":\"The service is currently unavailable.\",\"status\":\"UNAVAILABLE\",\"details\":"
+         "[{\"@type\":\"type.googleapis.com/google.firebase.fcm.v1.FcmError\",\"errorCode\":\"UNAVAILABLE\"}]}}"},
+    [FCM_REFUSES] =
+        {"400",
+         "{\"error\":{\"code\":400,\"message\":\"Request contains an invalid argument.\",\"status\":\"INVALID_ARGUMENT\",\"details\":"
+         "[{\"@type\":\"type.googleapis.com/google.firebase.fcm.v1.FcmError\",\"errorCode\":\"INVALID_ARGUMENT\"}]}}"},
+};
 
 static ssize_t read_answer(nghttp2_session *session, int32_t id, uint8_t *buffer, size_t length, uint32_t *flags,
                            nghttp2_data_source *source, void *user) {
@@ -161,13 +170,12 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if (stream->is_fcm) {
         counts.fcm++;
         if (fcm_mode == FCM_SILENT) return 0;
-        const bool is_well = fcm_mode == FCM_ACCEPTS;
         const nghttp2_nv answer[] = {
-            FIELD(":status", is_well ? "200" : "503", 3, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
+            FIELD(":status", FCM_ANSWERS[fcm_mode].status, 3, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
             FIELD("content-type", "application/json; charset=UTF-8", 31, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
         };
         nghttp2_data_provider body = {
-            .source.ptr = (void *)(is_well ? FCM_ANSWER : FCM_FAULT), .read_callback = read_answer};
+            .source.ptr = (void *)FCM_ANSWERS[fcm_mode].body, .read_callback = read_answer};
         return nghttp2_submit_response(session, frame->hd.stream_id, answer, 2, &body);
     }
     const nghttp2_nv answer[] = {

@@ -65,7 +65,7 @@ package struct KeySet: Sendable {
     package init(json: [UInt8]) throws(KeySetFault) {
         guard case .object(let members)? = try? JSONReader.read(json),
             case .array(let keys)? = members.first(where: { $0.name == "keys" })?.value
-        else { throw KeySetFault("is no JSON Web Key Set: a JSON object with an array keys") }
+        else { throw KeySetFault("is not a JSON Web Key Set: a JSON object with an array keys") }
         self.entries = keys.compactMap(Self.entry)
     }
 

@@ -33,7 +33,7 @@ struct SignedToken {
         switch header["kid"] {
         case nil: self.keyID = nil
         case .string(let id)?: self.keyID = id
-        default: throw .invalid("the token's kid is no text")
+        default: throw .invalid("the token's kid is not a text")
         }
         self.algorithm = algorithm
         self.payload = parts[1]
@@ -66,7 +66,7 @@ struct UniqueMembers {
     /// - Throws: ``TokenRefusal/invalid(_:)``.
     init(part: Substring, named name: String) throws(TokenRefusal) {
         guard let bytes = Base64URL.decode(part), case .object(let members)? = try? JSONReader.read(bytes) else {
-            throw .invalid("the token's \(name) is no JSON object")
+            throw .invalid("the token's \(name) is not a JSON object")
         }
         guard Set(members.map(\.name)).count == members.count else {
             throw .invalid("the token's \(name) has a member twice")

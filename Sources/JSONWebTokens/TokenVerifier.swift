@@ -81,7 +81,7 @@ package struct TokenVerifier: Sendable {
         guard let value = claims[claim] else { return nil }
         // Beyond the year 5000 it is milliseconds by mistake: such a token would never expire.
         guard case .number(let text) = value, let seconds = Double(text), (0..<1e11).contains(seconds) else {
-            throw .invalid("the token's \(claim) is no time in seconds")
+            throw .invalid("the token's \(claim) is not a time in seconds")
         }
         return Timestamp(milliseconds: Int64(seconds * 1000))
     }

@@ -101,7 +101,7 @@ extension JSONValue {
     /// - Throws: ``InvalidValue`` for another value, or a name given twice.
     func uniqueMembers(_ member: String) throws(InvalidValue) -> [Member] {
         guard case .object(let members) = self else {
-            throw InvalidValue(member: member, "must be an object, not \(self.kind)")
+            throw InvalidValue(member: member, self.mustBe("an object"))
         }
         // By bytes: to Swift, two ways to write an accent are the same name.
         var names: Set<[UInt8]> = []
@@ -129,7 +129,7 @@ extension JSONValue {
             guard case .string = each.value else {
                 throw InvalidValue(
                     member: "\(member).\(each.name.prefix(40))",
-                    "must be a string, not \(each.value.kind)"
+                    each.value.mustBe("a string")
                 )
             }
         }

@@ -29,7 +29,7 @@ struct DeadLetterPublisher: Sendable {
     }
 
     /// Why a message is dead that names no row of the outbox.
-    static let unnamed = "its message-id is no number of an outbox message"
+    static let unnamed = "its message-id is not the number of an outbox message"
 
     /// Sends a message there that names no row of the outbox.
     func publishUnnamed(_ delivery: Delivery, from queue: String) async throws {

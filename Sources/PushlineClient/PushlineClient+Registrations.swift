@@ -43,7 +43,7 @@ extension PushlineClient {
     public func issueRegistrationID(handle: String? = nil) async throws -> String {
         let id: String = try await self.value(Call(method: "POST", path: ["register"], query: [("handle", handle)]))
         guard RegistrationState.isID(id) else {
-            throw PushlineError(.unexpectedAnswer, "the server's answer is no id of a registration")
+            throw PushlineError(.unexpectedAnswer, "the server's answer is not the id of a registration")
         }
         return id
     }

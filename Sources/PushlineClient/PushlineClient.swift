@@ -86,7 +86,7 @@ public struct PushlineClient: Sendable {
         } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
             throw PushlineError(
                 .unexpectedAnswer,
-                "\(self.place) answered \(answer.status) without JSON, and is no Pushline API",
+                "\(self.place) answered \(answer.status) without JSON, and is not a Pushline API",
                 isForeign: true
             )
         } catch {
@@ -151,7 +151,7 @@ public struct PushlineClient: Sendable {
         guard let url = URL(string: text + path), url.scheme == "http" || url.scheme == "https", url.host != nil else {
             throw PushlineError(
                 .invalidURL,
-                "\(self.url) is no address of a server: it must begin with http:// or https://"
+                "\(self.url) is not the address of a server: it must begin with http:// or https://"
             )
         }
         return url

@@ -128,7 +128,7 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         let isForeign = said == nil && (answer.status == 404 || answer.status == 405 || answer.status / 100 == 3)
         let words =
             isForeign
-            ? "\(server) answered \(answer.status), and is no Pushline API"
+            ? "\(server) answered \(answer.status), and is not a Pushline API"
             : "the server answered with status \(answer.status)"
         self.isForeign = isForeign
         self.message = said.map { "\($0) (status \(answer.status))" } ?? words

@@ -113,7 +113,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate, @unchecked Se
             return .failure(PushlineError(code, "the server cannot be reached: \(error.localizedDescription)"))
         }
         guard let response = response as? HTTPURLResponse else {
-            return .failure(PushlineError(.unexpectedAnswer, "the answer is no HTTP"))
+            return .failure(PushlineError(.unexpectedAnswer, "the answer is not HTTP"))
         }
         var headers: [String: String] = [:]
         for (name, value) in response.allHeaderFields {

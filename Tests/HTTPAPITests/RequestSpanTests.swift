@@ -3,6 +3,7 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Tracing
 
 @testable import HTTPAPI
 @testable import PushlineTracing
@@ -21,7 +22,7 @@ import Testing
     }
 
     @Test func aRequestsSpanIsUnderItsCallersAndItsJobHasIt() async throws {
-        try await self.run { harness in
+        try await self.run { harness async throws in
             let body = #"{"to":{"user":"ann"},"body":"x"}"#
             let headers = ["traceparent": Self.parent, "tracestate": "congo=t61"]
             let key = try await harness.key(.sender)
@@ -42,7 +43,7 @@ import Testing
     /// What is no header begins a trace of its own, and is repeated nowhere.
     @Test(arguments: ["x", "00-\(trace)-0000000000000000-01", "\(parent)-", "\(parent), \(parent)"])
     func aHeaderThatIsNoneIsNotTaken(text: String) async throws {
-        try await self.run { harness in
+        try await self.run { harness async throws in
             let headers = ["traceparent": text, "tracestate": "a=1"]
             #expect(try await harness.call(.get, "/api/jobs", headers: headers).status == 200)
             let span = try #require(self.queue.take().first)
@@ -51,7 +52,7 @@ import Testing
     }
 
     @Test func aCallerThatRecordsNothingHasNothingRecorded() async throws {
-        try await self.run { harness in
+        try await self.run { harness async throws in
             let unsampled = "\(Self.parent.dropLast())0"
             #expect(try await harness.call(.get, "/api/jobs", headers: ["traceparent": unsampled]).status == 200)
             #expect(self.queue.count == 0)
@@ -60,7 +61,7 @@ import Testing
 
     /// Names are of a few kinds, whatever is asked for; what asks whether all is well is not followed.
     @Test func namesAreTemplatesAndProbesHaveNone() async throws {
-        try await self.run { harness in
+        try await self.run { harness async throws in
             for path in ["/healthz", "/readyz", "/metrics"] { _ = try await harness.call(.get, path) }
             #expect(self.queue.count == 0)
             _ = try await harness.call(.get, "/api/jobs/\(JobID.make())")

@@ -2,7 +2,6 @@ import Broker
 import Foundation
 import HTTPTypes
 import Hub
-import HubEmbedded
 import HubWire
 import Hummingbird
 import HummingbirdCore
@@ -10,6 +9,7 @@ import HummingbirdTesting
 import Intake
 import Logging
 import NIOCore
+import Pipeline
 import PushModel
 import ServiceLifecycle
 import Settings

@@ -108,7 +108,7 @@ import Testing
     ]
 
     @Test func aSendIsFollowedFromItsCallerToThePushService() async throws {
-        try await self.withCollector { collector, installation in
+        try await self.withCollector { collector, installation async throws in
             try await installation.importRegistrations(
                 (0..<20).map { #"{"service":"apns","handle":"\#(String(format: "%064x", $0))","user":"bob"}"# }
             )
@@ -140,7 +140,7 @@ import Testing
 
     /// However many devices, each page is a span, and each slice of the fan-out.
     @Test func aCampaignHasASpanAPage() async throws {
-        try await self.withCollector { collector, installation in
+        try await self.withCollector { collector, installation async throws in
             try await installation.importRegistrations(
                 (0..<2500).map {
                     #"{"service":"fcm","handle":"device:\#($0)","user":"bob","tags":["news"]}"#

@@ -205,11 +205,11 @@ import TokenIssuer
             (["aud": .array([.array([.string("push")])])], "the token is for another audience"),
             (["aud": nil], "the token is for another audience"),
             (["exp": nil], "the token has no exp"),
-            (["exp": .string("99999999999")], "the token's exp is no time in seconds"),
-            (["exp": .number("1e400")], "the token's exp is no time in seconds"),
-            (["exp": .number("-5")], "the token's exp is no time in seconds"),
-            (["exp": .integer(1_900_000_000_000)], "the token's exp is no time in seconds"),
-            (["nbf": .bool(true)], "the token's nbf is no time in seconds"),
+            (["exp": .string("99999999999")], "the token's exp is not a time in seconds"),
+            (["exp": .number("1e400")], "the token's exp is not a time in seconds"),
+            (["exp": .number("-5")], "the token's exp is not a time in seconds"),
+            (["exp": .integer(1_900_000_000_000)], "the token's exp is not a time in seconds"),
+            (["nbf": .bool(true)], "the token's nbf is not a time in seconds"),
         ] as [(KeyValuePairs<String, JSONValue?>, String)]
     )
     func wrongClaimsAreRefused(changes: KeyValuePairs<String, JSONValue?>, reason: String) async throws {

@@ -1,5 +1,4 @@
 import Hub
-import HubEmbedded
 import NIOConcurrencyHelpers
 import PushModel
 import PushServices

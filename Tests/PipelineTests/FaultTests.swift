@@ -1,6 +1,5 @@
 import Broker
 import Hub
-import HubEmbedded
 import Logging
 import NIOConcurrencyHelpers
 import PushModel

@@ -1,7 +1,6 @@
 import Broker
 import Foundation
 import Hub
-import HubEmbedded
 import Logging
 import NIOConcurrencyHelpers
 import PushModel

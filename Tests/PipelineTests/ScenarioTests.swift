@@ -1,7 +1,6 @@
 import Broker
 import Foundation
 import Hub
-import HubEmbedded
 import PushModel
 import PushServices
 import PushlineSimulator

@@ -42,7 +42,7 @@ import Tracing
 
     @Test func aSendIsOneTraceHoweverManyDevicesItHas() async throws {
         let request = try Self.request()
-        try await PipelineHarness.with(traces: self.traces) { harness in
+        try await PipelineHarness.with(traces: self.traces) { harness async throws in
             try await harness.register("ann", devices: 1...30)
             try await harness.wait(for: try await harness.send(to: "username:ann", request: request))
             let spans = try await self.spans(until: "process \(Self.deliverQueue)")
@@ -66,7 +66,7 @@ import Tracing
     /// Whoever reads one trace finds its own batch, and from there the work on the message.
     @Test func aMessageOfManyIsInTheFirstsTraceAndLinkedToTheOthers() async throws {
         let requests = try (0..<150).map { try Self.request("r-\($0)", sampled: $0 != 7) }
-        try await PipelineHarness.with(traces: self.traces) { harness in
+        try await PipelineHarness.with(traces: self.traces) { harness async throws in
             try await harness.register("ann", devices: 1...1)
             let send = SendRequest(
                 audience: .tag(PushModel.Tag(user: try UserName("ann", .folded))),
@@ -95,7 +95,7 @@ import Tracing
 
     @Test func theNextAttemptIsUnderTheRequestToo() async throws {
         let request = try Self.request()
-        try await PipelineHarness.with(traces: self.traces) { harness in
+        try await PipelineHarness.with(traces: self.traces) { harness async throws in
             try await harness.register("ann", devices: 1...1)
             harness.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns, token: token(1), count: 1))
             try await harness.wait(for: try await harness.send(to: "username:ann", request: request))
@@ -110,7 +110,7 @@ import Tracing
 
     @Test func aRegistrationIsTraced() async throws {
         let request = try Self.request()
-        try await PipelineHarness.with(traces: self.traces) { harness in
+        try await PipelineHarness.with(traces: self.traces) { harness async throws in
             let user = try UserName("ann", .folded)
             let change = RegisterRequest.issue(candidate: .random(), handles: [])
             let job = try await harness.accept(.register(change), user: user, request: request)
@@ -124,7 +124,7 @@ import Tracing
     /// Nobody asked for it to be recorded, or it was accepted before traces were.
     @Test(arguments: [true, false]) func workOfARequestThatIsNotRecordedHasNoSpan(isKnown: Bool) async throws {
         let request = isKnown ? try Self.request(sampled: false) : nil
-        try await PipelineHarness.with(traces: self.traces) { harness in
+        try await PipelineHarness.with(traces: self.traces) { harness async throws in
             try await harness.register("ann", devices: 1...1)
             try await harness.wait(for: try await harness.send(to: "username:ann", request: request))
             // The work of another, which is behind it.

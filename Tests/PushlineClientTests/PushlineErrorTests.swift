@@ -16,7 +16,7 @@ import Testing
         let error = await #expect(throws: PushlineError.self) { try await client(transport).job("x") }
         #expect(error?.code == code)
         #expect(error?.status == status)
-        let foreign = "http://host:1 answered \(status), and is no Pushline API"
+        let foreign = "http://host:1 answered \(status), and is not a Pushline API"
         #expect(
             error?.message
                 == ([302, 404, 405].contains(status) ? foreign : "the server answered with status \(status)")
@@ -129,13 +129,13 @@ import Testing
         let error = try await self.error(of: self.answer(status, body: "<html>nothing here</html>"))
         #expect(error?.isForeign == true)
         #expect(error?.message.hasPrefix("http://127.0.0.1:") == true, "\(error?.message ?? "")")
-        #expect(error?.message.hasSuffix("answered \(status.prefix(3)), and is no Pushline API") == true)
+        #expect(error?.message.hasSuffix("answered \(status.prefix(3)), and is not a Pushline API") == true)
     }
 
     @Test func anAnswerWithoutJSONIsNotPushlines() async throws {
         let error = try await self.error(of: self.answer("200 OK", body: "<html>It works!</html>"))
         #expect(error?.code == .unexpectedAnswer && error?.isForeign == true)
-        #expect(error?.message.hasSuffix("answered 200 without JSON, and is no Pushline API") == true)
+        #expect(error?.message.hasSuffix("answered 200 without JSON, and is not a Pushline API") == true)
     }
 
     @Test(arguments: ["502 Bad Gateway", "403 Forbidden"]) func aProxyMayRefuse(status: String) async throws {

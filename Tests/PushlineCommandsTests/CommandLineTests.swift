@@ -143,6 +143,16 @@ import Testing
         }
     }
 
+    /// No server is asked: nobody listens on port 1.
+    @Test func aPartOfAJobsIdIsRefused() async throws {
+        for command in [["job", "0190"], ["job", "0190", "--watch"], ["jobs", "cancel", "0190"]] {
+            let arguments = command + ["--url", "http://127.0.0.1:1", "--key", "k"]
+            var parsed = try #require(try PushlineCommand.parseAsRoot(arguments) as? any AsyncParsableCommand)
+            let failure = await #expect(throws: CommandFailure.self) { try await parsed.run() }
+            #expect(failure?.message.hasPrefix("0190 is no job's whole id, which has 36 characters") == true)
+        }
+    }
+
     @Test func sendsAreListedUnlessAllJobsAreWanted() throws {
         let list = try #require(try PushlineCommand.parseAsRoot(["jobs"]) as? ListJobsCommand)
         #expect(list.kind == "send")

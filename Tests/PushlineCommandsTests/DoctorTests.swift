@@ -22,8 +22,29 @@ import Testing
         #expect(BlockedWork.advice(.credentials, other).contains("in the app's declaration"))
     }
 
+    @Test func missingQueuesAreReportedAndNotMade() async throws {
+        let broker = InMemoryBroker()
+        for _ in 0..<2 {
+            let found = await self.check(broker)
+            #expect(found.map(\.isRight) == [false])
+            let words = "lacks \(Topology.pushline.queues.count) queues, such as pushline.parking: "
+            #expect(found[0].words.contains(words), "\(found[0].words)")
+        }
+        try await broker.declare(Topology(queues: Array(Topology.pushline.queues.dropLast())))
+        let one = await self.check(broker)
+        #expect(one.map(\.isRight) == [false])
+        let last = try #require(Topology.pushline.queues.last).name
+        #expect(one[0].words.contains("lacks a queue \(last): "), "\(one[0].words)")
+    }
+
+    @Test func rootIsToldThatItSeesMore() {
+        #expect(Checkup.root(0).map(\.subject) == ["root"])
+        #expect(Checkup.root(1000) == [])
+    }
+
     @Test func queuesWithoutConsumersAreReported() async throws {
         let broker = InMemoryBroker()
+        try await broker.declare(.pushline)
         let idle = await self.check(broker)
         #expect(idle.map(\.isRight) == [true, false, false, false])
         let advice = ["register", "send", "delivery"].map { "start pushline-\($0)-worker" }
@@ -140,8 +161,9 @@ import Testing
         )
     }
 
-    @Test func aResourceAlarmIsReported() async {
+    @Test func aResourceAlarmIsReported() async throws {
         let broker = InMemoryBroker()
+        try await broker.declare(.pushline)
         broker.setBlocked("low on disk")
         let found = await self.check(broker)
         #expect(found.map(\.isRight) == [false])

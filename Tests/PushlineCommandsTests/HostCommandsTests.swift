@@ -61,6 +61,11 @@ import Testing
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         #expect(try await host.run("store", "backup", host.path("copy")).count == 1)
         #expect(try await host.run("store", "check") == ["0 jobs: all adds up"])
+        // A folder is none that a copy is written into, unless it is asked for.
+        let failure = await #expect(throws: CommandFailure.self) {
+            try await host.run("store", "backup", host.folder.path(percentEncoded: false))
+        }
+        #expect(failure?.message.contains("give --keep N") == true)
         // Neither a copy nor a store is overwritten.
         await #expect(throws: CommandFailure.self) { try await host.run("store", "backup", host.path("copy")) }
         await #expect(throws: CommandFailure.self) { try await host.run("store", "restore", host.path("copy")) }
@@ -110,7 +115,7 @@ import Testing
         let other = await #expect(throws: CommandFailure.self) {
             try await host.run("store", "restore", host.path("other"))
         }
-        #expect(other?.message.contains("the file is no SQLite database") == true)
+        #expect(other?.message.contains("the file is not a SQLite database") == true)
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let nowhere = await #expect(throws: CommandFailure.self) {
             try await host.run("store", "backup", host.path("nowhere/copy"))
@@ -399,7 +404,7 @@ import Testing
         }
     }
 
-    /// What a doctor who finds faults prints, but for the line on descriptors, which tells of the machine.
+    /// What a doctor who finds faults prints, but for the lines on descriptors and on root, which tell of the machine.
     private func doctor(_ host: Host) async throws -> [String] {
         let lines = Lines()
         let command = try PushlineCommand.parseAsRoot(["doctor", "--config", host.path("pushline.yaml")])
@@ -409,7 +414,7 @@ import Testing
         }
         let descriptors = lines.all.filter { $0.contains(" descriptors ") }
         #expect(descriptors.count == 1)
-        return lines.all.filter { !descriptors.contains($0) }
+        return lines.all.filter { !descriptors.contains($0) && !$0.hasPrefix("ok     root ") }
     }
 
     @Test func doctorCreatesNoStoreAndReportsAMissingBroker() async throws {

@@ -49,9 +49,9 @@ import Testing
     @Test func longUserListsAreShortened() throws {
         let names = (0..<100).map { #""username:u\#($0)""# }.joined(separator: ",")
         let job = try self.job(#""state":"running","isFinal":false,"to":[\#(names)],"toCount":20000"#)
-        #expect(JobText(job: job).lines.contains { $0.contains("username:u4 || 19995 others") })
+        #expect(JobLines(job: job).lines.contains { $0.contains("username:u4 || 19995 others") })
         let few = try self.job(#""state":"running","isFinal":false,"to":["a","b"]"#)
-        #expect(JobText(job: few).lines.contains { $0.hasSuffix("a || b") })
+        #expect(JobLines(job: few).lines.contains { $0.hasSuffix("a || b") })
     }
 
     @Test func aJobOfAnAzureHubSaysWhatItDoesNotKnow() throws {
@@ -59,7 +59,7 @@ import Testing
             let job = try self.job(
                 #""state":"completed","isFinal":true,"hub":{"kind":"azure"\#(note),"calls":[{"service":"apns","place":1,"state":"taken"\#(call)}]}"#
             )
-            return JobText(job: job).lines
+            return JobLines(job: job).lines
         }
         let note = "the hub took it"
         #expect(try lines("", note: #","note":"\#(note)""#).contains { $0.hasPrefix("hub ") && $0.hasSuffix(note) })
@@ -79,18 +79,18 @@ import Testing
     @Test func aScheduledSendSaysWhenItStarts() throws {
         let job = try self.job(#""state":"scheduled","isFinal":false,"due":"2026-12-01T08:00:00.000Z","to":["a"]"#)
         let due = try #require(job.due)
-        #expect(JobText(job: job).state == "scheduled for \(JobText.moment(due))")
+        #expect(JobLines(job: job).state == "scheduled for \(JobLines.moment(due))")
         let retrying = try self.job(#""state":"retrying","isFinal":false,"due":"2026-12-01T08:00:00.000Z","to":["a"]"#)
-        #expect(JobText(job: retrying).state == "retrying")
+        #expect(JobLines(job: retrying).state == "retrying")
     }
 
     @Test func aSendStoppedBeforeItsStartShowsThePlannedStart() throws {
         let at = #""at":"2026-12-01T08:00:00.000Z","to":["a"]"#
-        let stopped = JobText(job: try self.job(#""state":"cancelled","isFinal":true,\#(at)"#))
+        let stopped = JobLines(job: try self.job(#""state":"cancelled","isFinal":true,\#(at)"#))
         #expect(stopped.lines.contains("was to start  2026-12-01 08:00:00Z"))
         #expect(stopped.progress == "cancelled, was to start 2026-12-01 08:00:00Z")
         let began = #""started":"2026-12-01T08:00:01.000Z""#
-        let done = JobText(job: try self.job(#""state":"completed","isFinal":true,\#(began),\#(at)"#))
+        let done = JobLines(job: try self.job(#""state":"completed","isFinal":true,\#(began),\#(at)"#))
         #expect(done.lines.contains("asked for  2026-12-01 08:00:00Z"))
         #expect(done.progress == "completed")
     }
@@ -103,8 +103,8 @@ import Testing
                 #""targets":\#(number),"accepted":\#(number),\#(failed),"expired":1,"cancelled":1,"open":\#(Int.max)"#
             let rest = #""progress":\#(share),"rate":\#(share),"estimate":\#(Int.max),"secondsLeft":\#(number)"#
             let job = try self.job(#""state":"running","isFinal":false,"totals":{\#(counts)},\#(rest)"#)
-            #expect(JobText(job: job).bar != nil)
-            #expect(!JobText(job: job).lines.isEmpty && !JobText(job: job).progress.isEmpty)
+            #expect(JobLines(job: job).bar != nil)
+            #expect(!JobLines(job: job).lines.isEmpty && !JobLines(job: job).progress.isEmpty)
         }
     }
 
@@ -112,7 +112,7 @@ import Testing
         let counts = #""targets":1000,"accepted":600,"failed":{"rejected":40},"expired":0,"cancelled":360,"open":0"#
         func reached(_ members: String) throws -> String? {
             let job = try self.job(#""isFinal":true,"totals":{\#(counts)},\#(members)"#)
-            return JobText(job: job).lines.first { $0.hasPrefix("reached") }
+            return JobLines(job: job).lines.first { $0.hasPrefix("reached") }
         }
         let stopped = try reached(#""state":"cancelled","fannedOut":1200,"estimate":3000"#)
         #expect(stopped?.hasSuffix("640 of about 3000 devices") == true)
@@ -150,7 +150,7 @@ import Testing
             #""state":"retrying","isFinal":false,"due":"2026-11-21T08:31:00.000Z","totals":\#(Self.counts)"#
         )
         #expect(
-            JobText(job: job).progress
+            JobLines(job: job).progress
                 == "retrying, 3 of 4 devices, 2 accepted, 1 failed (1 unregistered), next try 2026-11-21 08:31:00Z"
         )
     }
@@ -159,12 +159,12 @@ import Testing
         let members = #""state":"running","isFinal":false,"totals":\#(Self.counts),"progress":0.5"#
         let fanningOut = try self.job(members + #","fannedOut":6,"estimate":8,"rate":1.6,"secondsLeft":300"#)
         #expect(
-            JobText(job: fanningOut).bar
+            JobLines(job: fanningOut).bar
                 == "[############------------] 50 %, 3 of about 8 devices, 2 a second, 5 min left, 1 failed"
         )
         let fannedOut = try self.job(members + #","fannedOut":6,"estimate":6"#)
-        #expect(JobText(job: fannedOut).bar == "[############------------] 50 %, 3 of 6 devices, 1 failed")
-        #expect(JobText(job: try self.job(#""state":"queued","isFinal":false"#)).bar == nil)
+        #expect(JobLines(job: fannedOut).bar == "[############------------] 50 %, 3 of 6 devices, 1 failed")
+        #expect(JobLines(job: try self.job(#""state":"queued","isFinal":false"#)).bar == nil)
     }
 
     @Test(arguments: [
@@ -182,7 +182,7 @@ import Testing
     ])
     func progressIsShownInPercent(members: String, text: String) throws {
         let job = try self.job(#""state":\#(members),"totals":\#(Self.counts)"#)
-        #expect(JobText(job: job).progress == text)
+        #expect(JobLines(job: job).progress == text)
     }
 
     @Test func severalErrorsAreListed() throws {
@@ -218,7 +218,7 @@ import Testing
 
     @Test func aSendWithoutTargetsSaysWhy() throws {
         let job = try self.job(#""state":"completed","isFinal":true,"totals":\#(Self.noTargets)"#)
-        #expect(JobText(job: job).progress == "completed, no device has such a tag; nothing was sent")
+        #expect(JobLines(job: job).progress == "completed, no device has such a tag; nothing was sent")
         for (members, words) in [
             (#""to":["username:ann"]"#, "user \"ann\" has no matching device"),
             (#""to":["username:ann","username:bob"]"#, "none of the users has a matching device"),
@@ -228,7 +228,7 @@ import Testing
             (#""recipients":{"kind":"all"}"#, "the app has no device"),
         ] {
             let job = try self.job(#""state":"completed","isFinal":true,"totals":\#(Self.noTargets),\#(members)"#)
-            #expect(JobText(job: job).progress == "completed, \(words); nothing was sent")
+            #expect(JobLines(job: job).progress == "completed, \(words); nothing was sent")
         }
     }
 
@@ -239,7 +239,7 @@ import Testing
             (#"{"kind":"handles","given":1,"count":1}"#, "1 handle"), (#"{"kind":"all"}"#, "all"),
         ] {
             let job = try self.job(#""state":"queued","isFinal":false,"recipients":\#(list)"#)
-            #expect(JobText(job: job).target == words)
+            #expect(JobLines(job: job).target == words)
         }
     }
 
@@ -249,7 +249,7 @@ import Testing
             """#
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
-        let lines = DeadLetterText(letter: try decoder.decode(DeadLetter.self, from: Data(text.utf8))).lines
+        let lines = DeadLetterLines(letter: try decoder.decode(DeadLetter.self, from: Data(text.utf8))).lines
         #expect(lines.contains("type          -"))
         #expect(lines.contains("message       -"))
     }
@@ -259,7 +259,7 @@ import Testing
             #""state":"completed","isFinal":true,"key":"k","to":["a","b"],"counts":{"apns":\#(Self.counts)},"#
                 + #""totals":\#(Self.counts)"#
         )
-        let lines = JobText(job: job).lines
+        let lines = JobLines(job: job).lines
         #expect(lines.contains("asked by  key k"))
         #expect(lines.contains("to        a || b"))
         #expect(lines.last == "apns           4         2       1        0          0     1  1 unregistered")
@@ -287,7 +287,7 @@ import Testing
         let answer = HTTPAnswer(status: 404, body: Data("<html></html>".utf8))
         #expect(
             Rejection(error: PushlineError(refusal: answer, of: "http://h")).text
-                == "http://h answered 404, and is no Pushline API; check --url or PUSHLINE_URL"
+                == "http://h answered 404, and is not a Pushline API; check --url or PUSHLINE_URL"
         )
     }
 

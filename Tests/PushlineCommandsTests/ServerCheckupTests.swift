@@ -149,7 +149,7 @@ import Testing
         #expect(Self.faults(found) == ["server"])
         #expect(found.last?.words.contains("did not answer within") == true)
         let start = ContinuousClock.now
-        #expect(await ServedCertificate.end(host: "127.0.0.1", port: 1) == nil)
+        #expect(await PresentedCertificate.end(host: "127.0.0.1", port: 1) == nil)
         #expect(ContinuousClock.now - start < .seconds(9))
     }
 
@@ -157,7 +157,7 @@ import Testing
     @Test func aCertificateIsNotWaitedForLong() async throws {
         let tls = try KeyMaterial.load(folder: nil).serverContext(protocols: ["http/1.1"], takesCertificates: false)
         try await StoppingPeer.run(.http1, tls: tls, stopping: .tls, answer: { _ in .init(200) }) { peer in
-            let end = await ServedCertificate.end(host: "127.0.0.1", port: peer.port, patience: .milliseconds(300))
+            let end = await PresentedCertificate.end(host: "127.0.0.1", port: peer.port, patience: .milliseconds(300))
             #expect(end == nil)
         }
     }

@@ -10,13 +10,23 @@ VENV=${2:?the environment of Python with openapi-generator-cli and openapi-spec-
 WORK=${3:?the folder for what it writes}
 LOG="$WORK/clients.log"
 FOLDER="$WORK/quickstart"
+# Android's own, of Debian's libandroid-json-java.
+JSON=/usr/share/java/com.android.json.jar
 MADE="$WORK/made"
 # shellcheck source=Tests/Scripts/demonstration.sh
 . "$ROOT/Tests/Scripts/demonstration.sh"
 
-# Prints the document's only example in a language.
-#   example LANGUAGE
-example() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$ROOT/docs/clients.md" | sed '1d;$d'; }
+# Prints the document's example in a language, where there are several the one that has a word.
+#   example LANGUAGE [WORD]
+example() {
+    awk -v fence="\`\`\`$1" -v word="${2-}" '
+        $0 == fence { inside = 1; text = ""; next }
+        inside && $0 == "```" { inside = 0; if (word == "" || index(text, word)) printf "%s", text }
+        inside { text = text $0 "\n" }' "$ROOT/docs/clients.md"
+}
+
+# The same of an app's or a page's, which has an address of its own in it.
+example_here() { example "$@" | sed "s|https://push.example.com|$PUSHLINE_URL|"; }
 
 # Runs a command in a folder, or ends the test.
 #   step FOLDER WHAT COMMAND...
@@ -80,4 +90,26 @@ ln -s ../typescript "$MADE/node_modules/pushline-client"
 step "$MADE" "the example in TypeScript" tsc --strict --target es2022 --module commonjs --moduleResolution node --skipLibCheck first.ts
 step_printing "completed 2" "$MADE" "the first send in TypeScript" node first.js
 
-printf '%s operations: Python, Go and TypeScript send; Python and Go wait, list and read refusals.\n' "$(grep -c '^ *operationId:' "$MADE/openapi-clients.yaml")"
+# What apps and pages do at their start, as carol.
+carol=$(tr ',' '\n' <<<"$PUSHLINE_USERS" | sed -n 's/^carol://p')
+{
+    cat "$ROOT/Tests/Scripts/clients/page.js"
+    example_here js "async function register"
+    printf 'register("carol", process.env.PASSWORD).then(() => console.log(localStorage.pushline));\n'
+} >"$MADE/register.js"
+subscription=$(curl -fsS --cacert "$FOLDER/simulator/ca.pem" -X POST "$(jq -r .urls.web "$FOLDER/run/simulator.json")/subscriptions/carol" | jq -r .handle)
+step "$MADE" "registering a browser" env HANDLE="$subscription" PASSWORD="$carol" node register.js
+browser=$(tail -n 1 "$LOG")
+curl -fsS -u "carol:$carol" "$PUSHLINE_URL/api/registrations/$browser" | jq -e '.service == "web"' >>"$LOG" ||
+    fail "the page's browser is not registered: see $LOG"
+
+{
+    printf 'import %s\n' java.net.HttpURLConnection java.net.URL java.util.Base64 org.json.JSONObject
+    example_here kotlin
+    printf 'fun main(words: Array<String>) = println(register(words[0], words[1], words[2], words[3]))\n'
+} >"$MADE/register.kt"
+step "$MADE" "the Kotlin of an app" kotlinc register.kt -cp "$JSON" -include-runtime -d register.jar
+step_printing 200 "$MADE" "registering a device in Kotlin" java -cp "register.jar:$JSON" RegisterKt \
+    "fcm-$(openssl rand -hex 32):APA91b$(openssl rand -hex 32)" "$(cat /proc/sys/kernel/random/uuid)" carol "$carol"
+
+printf '%s operations: Python, Go and TypeScript send; Python and Go wait, list and read refusals; Kotlin and a page register.\n' "$(grep -c '^ *operationId:' "$MADE/openapi-clients.yaml")"

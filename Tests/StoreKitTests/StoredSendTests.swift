@@ -6,7 +6,7 @@ import Testing
 /// The short way to store a send says the same as the long one.
 @Suite struct StoredSendTests {
     static let sends: [SendRequest] = {
-        let texts: [String?] = [nil, "", "b", "a \"quoted\" \\ text/", "line\nbreak\u{0}\u{1F}\u{7F}", "é 😀 \u{2028}"]
+        let texts: [String?] = [nil, "", "b", "a \"quoted\" \\ text/", "line\nbreak\u{1F}\u{7F}", "é 😀 \u{2028}"]
         guard let user = try? UserName("ann", .folded) else { return [] }
         let tag = TagExpression.tag(Tag(user: user))
         return texts.flatMap { text in
@@ -51,7 +51,7 @@ import Testing
         let form = NativePayload(
             kind: .tile,
             headers: [.init("X-WNS-Tag", "t")],
-            body: Array("<tile>\r\n\u{0}é\"</tile>".utf8)
+            body: Array("<tile>\r\né\"</tile>".utf8)
         )
         let native = SendRequest(
             audience: .tag(try Tag("a", .folded)),
@@ -74,6 +74,18 @@ import Testing
             #expect(StoredSend.text(.send(send)) == nil)
             let text = try StoredJSON.text(work: .send(send))
             #expect(try StoredJSON.work(from: Array(text.utf8)) == .send(send))
+        }
+    }
+
+    /// In the short form and in the long one: PostgreSQL reads no U+0000 in JSON.
+    @Test func aNullCharacterHasASignInItsPlace() throws {
+        func send(_ text: String, to audience: SendAudience) -> SendRequest {
+            SendRequest(to: audience, content: .message(.init(title: text, body: "b", data: ["k": text])))
+        }
+        for audience in [SendAudience.tags(.tag(Tag(user: try UserName("ann", .folded)))), .all] {
+            let text = try StoredJSON.text(work: .send(send("\u{0}a\\u0000\\\u{0}", to: audience)))
+            let kept = send("\u{FFFD}a\\u0000\\\u{FFFD}", to: audience)
+            #expect(try StoredJSON.work(from: Array(text.utf8)) == .send(kept))
         }
     }
 

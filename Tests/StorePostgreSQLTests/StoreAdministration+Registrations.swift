@@ -20,7 +20,7 @@ extension StoreAdministration {
                 """
             ),
             (
-                "entries of the audiences' index are no registration's",
+                "entries of the audiences' index belong to no registration",
                 """
                 SELECT count(*) FROM tagged WHERE NOT EXISTS (
                     SELECT 1 FROM registration, jsonb_array_elements_text(registration.tags::jsonb) AS list(value)

@@ -195,9 +195,9 @@ struct HandleIndexTests {
         Damage(sql: "UPDATE registration SET app = 2 WHERE row = 1", word: "registration id-1: it is live"),
         Damage(
             sql: "INSERT INTO handle_index VALUES (5, 0, 77)",
-            word: "1 entries of handles are no live registration's"
+            word: "1 entries of handles belong to no live registration"
         ),
-        Damage(sql: "UPDATE registration SET state = 2 WHERE row = 1", word: "1 entries of handles are no live"),
+        Damage(sql: "UPDATE registration SET state = 2 WHERE row = 1", word: "1 entries of handles belong to no live"),
         Damage(
             sql: "UPDATE handle_index SET position = 1 WHERE row = 1",
             word: "1 numbers of handles have positions without"

@@ -24,14 +24,18 @@ package enum WorkCost {
     ///
     /// - Parameters:
     ///   - input: What it reads.
-    ///   - attempts: How often it is done; the cheapest counts, for interrupts and cold caches make it dearer.
+    ///   - attempts: How often it is done at least; the cheapest counts, for interrupts and cold caches make it dearer.
     ///   - work: The work.
     /// - Returns: The number.
     /// - Throws: What the work throws.
     package static func passes(over input: [UInt8], attempts: Int = 1, _ work: () throws -> Void) rethrows -> Double {
-        var cost = Double.infinity
-        for _ in 0..<attempts { cost = min(cost, try self.seconds(work)) }
-        return cost / (self.secondsPerByte * Double(max(input.count, self.least)))
+        let pass = self.secondsPerByte * Double(max(input.count, self.least))
+        var passes = Double.infinity
+        // More often where it seems too dear: beside a build caches are cold for long.
+        for attempt in 1...max(attempts, 10) where attempt <= attempts || passes > self.mostPasses {
+            passes = min(passes, try self.seconds(work) / pass)
+        }
+        return passes
     }
 
     /// How much dearer work is than another.

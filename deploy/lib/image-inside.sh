@@ -6,13 +6,13 @@ set -euo pipefail
 
 # shellcheck source=deploy/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=deploy/lib/inside.sh
+. "$ROOT/deploy/lib/inside.sh"
 
 FOLDER=${1:?a folder}
 DEBIAN=${2:?an archive of a Debian}
 PACKAGES=${3:?the folder of the packages}
 COMPOSE=${4:?podman-compose}
-URL=http://127.0.0.1:8080
-SIMULATOR=http://127.0.0.1:9440
 SERVERS=(api register-worker send-worker delivery-worker)
 # What compose.yaml says of each program.
 CONFINED=(--network host --read-only --user 65532:65532 --cap-drop all --security-opt no-new-privileges --tmpfs /tmp --volume pushline_store:/var/lib/pushline)
@@ -40,16 +40,6 @@ compose() {
 # A command in the container of a service.
 inside() { podman exec "pushline_$1_1" "${@:2}"; }
 
-# Succeeds once a command does; fails after 60 seconds.
-#   wait_for WHAT COMMAND...
-wait_for() {
-    local end=$((SECONDS + 60))
-    until "${@:2}" >/dev/null 2>&1; do
-        if [ "$SECONDS" -ge "$end" ]; then die "$1 within 60 s: no"; fi
-        sleep 0.2
-    done
-}
-
 build() {
     podman import "$DEBIAN" localhost/debian
     podman build --isolation chroot --pull=never --build-arg BASE=localhost/debian -t localhost/pushline \
@@ -74,16 +64,9 @@ start() {
 }
 
 send() {
-    local key state token
-    key=$(inside api pushline keys create check --role sender 2>/dev/null)
-    token=$(openssl rand -hex 32)
-    wait_for "a device is registered" curl -fsS -X PUT -H "Authorization: Bearer $key" -H 'Content-Type: application/json' \
-        -d "{\"service\": \"apns\", \"handle\": \"$token\", \"user\": \"alice\"}" "$URL/api/registrations/phone"
-    state=$(curl -fsS -H "Authorization: Bearer $key" -H 'Content-Type: application/json' -H 'Prefer: wait=30' \
-        -d '{"to": {"user": "alice"}, "body": "From a container"}' "$URL/api/sends")
-    jq -e '.state == "completed" and .totals.targets == 1 and .totals.accepted == 1' <<<"$state" || die "the send's outcome is $state"
-    curl -fsS "$SIMULATOR/received?token=$token" | jq -e 'length == 1 and .[0].status == 200' || die "the simulator did not receive the push"
-    say "IMAGE: Sent from containers: 1 target, 1 accepted, and the simulator received it."
+    PUSHLINE_KEY=$(inside api pushline keys create check --role sender 2>/dev/null)
+    check_send "IMAGE: Sent from containers" \
+        ask -H 'Prefer: wait=30' -d '{"to": {"user": "alice"}, "body": "From a container"}' "$URL/api/sends"
 }
 
 # All programs end by themselves; what is left then would be killed.

@@ -97,7 +97,7 @@ make_debian() {
     # A debug build needs libraries that no release build does.
     install_binary "$TRIAL" "$DEBIAN/check/pushline-with-a-step" /check/libraries
     install_runtime "$DEBIAN/check/libraries" "$TRIAL"
-    cp "$ROOT/deploy/lib/common.sh" "$ROOT/deploy/lib/package-inside.sh" "$DEBIAN/check/"
+    cp "$ROOT"/deploy/lib/{common,inside,package-inside}.sh "$DEBIAN/check/"
     cat >"$DEBIAN/etc/systemd/system/check.service" <<END
 [Unit]
 SuccessAction=poweroff

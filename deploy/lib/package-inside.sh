@@ -5,9 +5,10 @@ set -euo pipefail
 
 # shellcheck source=deploy/lib/common.sh
 . /check/common.sh
+# shellcheck source=deploy/lib/inside.sh
+. /check/inside.sh
 
 CONFIG=/etc/pushline/pushline.yaml
-URL=http://127.0.0.1:8080
 UNITS=(pushline-api@1 pushline-api@2 pushline-hub@1 pushline-register-worker@1 pushline-send-worker@1 pushline-delivery-worker@1)
 WORK=/run/check
 
@@ -16,16 +17,6 @@ as_pushline() { (cd / && runuser -u pushline -- "$@"); }
 # As an update by a machine: a configuration that was changed stays.
 install_packages() {
     DEBIAN_FRONTEND=noninteractive apt-get -q install -y -o Dpkg::Options::=--force-confold "$@" </dev/null >>"$WORK/apt.log" 2>&1
-}
-
-# Succeeds once a command does; fails after 60 seconds.
-#   wait_for WHAT COMMAND...
-wait_for() {
-    local end=$((SECONDS + 60))
-    until "${@:2}" >/dev/null 2>&1; do
-        if [ "$SECONDS" -ge "$end" ]; then die "$1 within 60 s: no"; fi
-        sleep 0.2
-    done
 }
 
 install_older() {
@@ -49,6 +40,8 @@ configure() {
     PUSHLINE_KEY=$(as_pushline pushline keys create check --role sender --config "$CONFIG" 2>/dev/null)
     export PUSHLINE_KEY PUSHLINE_URL=$URL
     echo secret-of-alice | as_pushline pushline accounts add alice --role user --password-stdin --config "$CONFIG" >/dev/null 2>&1
+    [ -s /usr/share/doc/pushline/docs/operations.md ] || die "the package has no documents"
+    grep -q '^pushline send --user alice ' /usr/share/doc/pushline/README.Debian || die "the package has no first steps"
 }
 
 start() {
@@ -61,18 +54,7 @@ start() {
     say "Services ready: ${UNITS[*]}."
 }
 
-send() {
-    local token id state
-    token=$(openssl rand -hex 32)
-    id=$(curl -fsS -u alice:secret-of-alice -X POST "$URL/api/register?handle=$token" | jq -r .)
-    curl -fsS -u alice:secret-of-alice -X PUT "$URL/api/register/$id" -H 'Content-Type: application/json' \
-        -d "{\"Platform\": \"apns\", \"Handle\": \"$token\", \"Tags\": []}" >/dev/null
-    state=$(pushline send --user alice "From the package" --watch --format json)
-    jq -es 'last | .totals.targets == 1 and .totals.accepted == 1' >/dev/null <<<"$state" || die "the send's outcome is $state"
-    curl -fsS "http://127.0.0.1:9440/received?token=$token" | jq -e 'length == 1 and .[0].status == 200' >/dev/null ||
-        die "the simulator did not receive the push"
-    say "Sent: 1 target, 1 accepted, and the simulator received it."
-}
+send() { check_send "Sent" pushline send --user alice "From the package" --watch --format json; }
 
 back_up() {
     systemctl start pushline-backup || die "the backup failed: $(journalctl -u pushline-backup -n 5 --no-pager -o cat)"
@@ -138,8 +120,8 @@ contract() {
     grep -q "version 3 now" "$WORK/apt.log" || die "the step that expands was not taken: $(tail -n 12 "$WORK/apt.log")"
     if said=$(cd / && $migrate 2>&1); then die "the step was taken while programs run: $said"; fi
     grep -q "stop the programs of the older Pushline" <<<"$said" || die "it was not said why the step is refused: $said"
-    wait_for "a job is completed beside it" job_is_completed "$(curl -fsS -H "Authorization: Bearer $PUSHLINE_KEY" \
-        -H 'Content-Type: application/json' -d '{"to": {"user": "alice"}, "body": "Still here"}' "$URL/api/sends" | jq -r .id)"
+    wait_for "a job is completed beside it" job_is_completed \
+        "$(ask -d '{"to": {"user": "alice"}, "body": "Still here"}' "$URL/api/sends" | jq -r .id)"
     $stop
     said=$(cd / && $migrate 2>&1) || die "the step was not taken though the programs were stopped: $said"
     unset PUSHLINE_TRIAL_STEPS
@@ -149,10 +131,7 @@ contract() {
         "taken by the commands that were given."
 }
 
-job_is_completed() {
-    curl -fsS -H "Authorization: Bearer $PUSHLINE_KEY" "$URL/api/jobs/$1" |
-        jq -e '.state == "completed" and .totals.targets == 1 and .totals.accepted == 1'
-}
+job_is_completed() { ask "$URL/api/jobs/$1" | jq -e "$ONE_REACHED"; }
 
 purge() {
     local left

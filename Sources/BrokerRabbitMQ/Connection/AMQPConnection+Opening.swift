@@ -99,7 +99,7 @@ extension AMQPConnection {
         case AMQP_RESPONSE_NORMAL:
             unsafe amqp_maybe_release_buffers(state)
         case AMQP_RESPONSE_SERVER_EXCEPTION:
-            switch unsafe RequestFailure(reply, "logging in") {
+            switch unsafe AMQPFailure(reply, "logging in") {
             case .connection(let error): throw error
             case .timeout(let error): throw error
             case .channel(let exception): throw BrokerError(.unreachable, exception.text)

@@ -66,7 +66,7 @@ extension AMQPConnection {
     }
 }
 
-extension RequestFailure {
+extension AMQPFailure {
     /// Reads the broker's exception from the answer to a request.
     init(_ reply: amqp_rpc_reply_t, _ what: String) {
         guard let decoded = unsafe reply.reply.decoded else {

@@ -2,7 +2,7 @@ import Broker
 import CRabbitMQ
 
 extension AMQPConnection {
-    func openChannel(_ channel: UInt16) throws(RequestFailure) {
+    func openChannel(_ channel: UInt16) throws(AMQPFailure) {
         unsafe amqp_channel_open(self.state, channel)
         try self.checkReply("opening a channel")
     }
@@ -31,7 +31,7 @@ extension AMQPConnection {
         )
     }
 
-    func selectConfirms(_ channel: UInt16) throws(RequestFailure) {
+    func selectConfirms(_ channel: UInt16) throws(AMQPFailure) {
         unsafe amqp_confirm_select(self.state, channel)
         try self.checkReply("asking for confirms")
     }
@@ -58,7 +58,7 @@ extension AMQPConnection {
     }
 
     /// Ends the channel's consumer; frames that came before the broker's answer wait in the library.
-    func cancelConsumer(_ channel: UInt16) throws(RequestFailure) {
+    func cancelConsumer(_ channel: UInt16) throws(AMQPFailure) {
         var texts = FrameTexts()
         let tag = texts.append(Self.consumerTag)
         unsafe texts.withBytes { bytes in
@@ -67,7 +67,7 @@ extension AMQPConnection {
         try self.checkReply("ending a subscription")
     }
 
-    func declareExchange(_ exchange: Topology.Exchange, channel: UInt16) throws(RequestFailure) {
+    func declareExchange(_ exchange: Topology.Exchange, channel: UInt16) throws(AMQPFailure) {
         var texts = FrameTexts()
         let (name, type) = (texts.append(exchange.name), texts.append("direct"))
         unsafe texts.withBytes { bytes in
@@ -86,7 +86,7 @@ extension AMQPConnection {
         try self.checkReply("declaring the exchange \(exchange.name)")
     }
 
-    func declareQueue(_ queue: Topology.Queue, channel: UInt16) throws(RequestFailure) {
+    func declareQueue(_ queue: Topology.Queue, channel: UInt16) throws(AMQPFailure) {
         let arguments = QueueArguments(queue.kind)
         var texts = FrameTexts()
         let name = texts.append(queue.name)
@@ -120,7 +120,7 @@ extension AMQPConnection {
     }
 
     /// Asks for a queue without making it.
-    func depth(of queue: String, channel: UInt16) throws(RequestFailure) -> QueueDepth {
+    func depth(of queue: String, channel: UInt16) throws(AMQPFailure) -> QueueDepth {
         var texts = FrameTexts()
         let name = texts.append(queue)
         let depth: QueueDepth? = unsafe texts.withBytes { bytes in
@@ -136,7 +136,7 @@ extension AMQPConnection {
         return depth ?? QueueDepth(ready: 0, consumers: 0)
     }
 
-    func bind(queue: String, exchange: String, channel: UInt16) throws(RequestFailure) {
+    func bind(queue: String, exchange: String, channel: UInt16) throws(AMQPFailure) {
         var texts = FrameTexts()
         let (name, source) = (texts.append(queue), texts.append(exchange))
         unsafe texts.withBytes { bytes in

@@ -106,14 +106,14 @@ final class AMQPConnection {
 
     /// Checks the answer to the last request.
     ///
-    /// - Throws: A fault that ends the channel: ``RequestFailure``.
-    func checkReply(_ what: String) throws(RequestFailure) {
+    /// - Throws: A fault that ends the channel: ``AMQPFailure``.
+    func checkReply(_ what: String) throws(AMQPFailure) {
         let reply = unsafe amqp_get_rpc_reply(self.state)
         switch unsafe reply.reply_type {
         case AMQP_RESPONSE_NORMAL:
             unsafe amqp_maybe_release_buffers(self.state)
         case AMQP_RESPONSE_SERVER_EXCEPTION:
-            throw unsafe RequestFailure(reply, what)
+            throw unsafe AMQPFailure(reply, what)
         default:
             let status = unsafe reply.library_error
             let error = Self.error(status, what)
@@ -162,7 +162,7 @@ final class AMQPConnection {
 }
 
 /// Why a request of ours failed, and how much with it.
-enum RequestFailure: Error {
+enum AMQPFailure: Error {
     /// The broker closed the channel.
     case channel(ServerException)
     /// No answer in time. It may come still, so that the channel is of no use any more; the connection's others are.

@@ -8,7 +8,7 @@ extension ConsumingWork {
         _ connection: AMQPConnection,
         _ continuation: CheckedContinuation<Void, any Error>
     ) throws(BrokerError) {
-        do throws(RequestFailure) {
+        do throws(AMQPFailure) {
             try self.request(topology, connection)
             self.mailbox.remember(topology)
             continuation.resume()
@@ -20,7 +20,7 @@ extension ConsumingWork {
 
     /// Declares the topology; what exists with other arguments, or cannot be declared in time, is left out.
     mutating func declareAgain(_ topology: Topology, _ connection: AMQPConnection) throws(BrokerError) {
-        do throws(RequestFailure) {
+        do throws(AMQPFailure) {
             try self.request(topology, connection)
         } catch {
             // An exclusive queue is locked until the broker has noticed the end of our old connection.
@@ -37,7 +37,7 @@ extension ConsumingWork {
         _ connection: AMQPConnection,
         _ continuation: CheckedContinuation<QueueDepth, any Error>
     ) throws(BrokerError) {
-        do throws(RequestFailure) {
+        do throws(AMQPFailure) {
             continuation.resume(returning: try connection.depth(of: queue, channel: self.control))
         } catch {
             continuation.resume(throwing: error.brokerError)
@@ -47,13 +47,13 @@ extension ConsumingWork {
 
     mutating func openControl(_ connection: AMQPConnection) throws(BrokerError) {
         let channel = try self.numbers.take()
-        try Self.required { () throws(RequestFailure) in try connection.openChannel(channel) }
+        try Self.required { () throws(AMQPFailure) in try connection.openChannel(channel) }
         self.control = channel
     }
 
     /// Opens another channel where a request has cost this one.
     private mutating func reopenControl(
-        after failure: RequestFailure,
+        after failure: AMQPFailure,
         _ connection: AMQPConnection
     ) throws(BrokerError) {
         switch failure {
@@ -66,7 +66,7 @@ extension ConsumingWork {
         try self.openControl(connection)
     }
 
-    private func request(_ topology: Topology, _ connection: AMQPConnection) throws(RequestFailure) {
+    private func request(_ topology: Topology, _ connection: AMQPConnection) throws(AMQPFailure) {
         for exchange in topology.exchanges {
             try connection.declareExchange(exchange, channel: self.control)
         }
@@ -79,8 +79,8 @@ extension ConsumingWork {
     }
 
     /// For requests without which the connection is of no use.
-    static func required(_ request: () throws(RequestFailure) -> Void) throws(BrokerError) {
-        do throws(RequestFailure) {
+    static func required(_ request: () throws(AMQPFailure) -> Void) throws(BrokerError) {
+        do throws(AMQPFailure) {
             try request()
         } catch {
             throw error.brokerError
@@ -88,7 +88,7 @@ extension ConsumingWork {
     }
 }
 
-extension RequestFailure {
+extension AMQPFailure {
     /// The failure as callers see it; the broker's words name the queue and the argument.
     var brokerError: BrokerError {
         switch self {

@@ -171,7 +171,7 @@ struct ConsumingWork: ConnectionWork {
         let channel = try self.numbers.take()
         self.lastGeneration += 1
         subscription.begin(generation: self.lastGeneration)
-        try Self.required { () throws(RequestFailure) in try connection.openChannel(channel) }
+        try Self.required { () throws(AMQPFailure) in try connection.openChannel(channel) }
         self.channels[channel] = Channel(subscription: subscription, generation: self.lastGeneration)
         try connection.subscribe(queue: subscription.queue, prefetch: subscription.prefetch, channel: channel)
     }
@@ -193,7 +193,7 @@ struct ConsumingWork: ConnectionWork {
         try connection.confirmChannelClosed(channel)
         self.numbers.free(channel)
         self.forget(state.subscription)
-        state.subscription.fail(RequestFailure.channel(exception).brokerError)
+        state.subscription.fail(AMQPFailure.channel(exception).brokerError)
         self.logger.debug(
             "The broker refuses a subscription",
             metadata: ["queue": "\(state.subscription.queue)", "error": "\(exception.text)"]
@@ -244,7 +244,7 @@ struct ConsumingWork: ConnectionWork {
             return
         }
         guard self.channels[channel]?.asked == nil else { return try self.close(channel, connection) }
-        do throws(RequestFailure) { try connection.cancelConsumer(channel) } catch {
+        do throws(AMQPFailure) { try connection.cancelConsumer(channel) } catch {
             guard case .timeout = error else { throw error.brokerError }
             // Its messages come again when it is over.
             self.channels[channel] = nil

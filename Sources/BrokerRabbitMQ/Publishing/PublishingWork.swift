@@ -114,7 +114,7 @@ struct PublishingWork: ConnectionWork {
 
     private mutating func open(_ lane: Int, _ connection: AMQPConnection) throws(BrokerError) {
         let channel = try self.numbers.take(replacing: self.lanes[lane].previous)
-        do throws(RequestFailure) {
+        do throws(AMQPFailure) {
             try connection.openChannel(channel)
             try connection.selectConfirms(channel)
         } catch {

@@ -78,7 +78,7 @@ final class TokenSignIn: Sendable {
         }
         let user: UserName
         do throws(InvalidValue) { user = try UserName(name, users) } catch {
-            throw self.forbidden("the token's claim \(settings.userClaim) is no user's name: \(error.reason)", app)
+            throw self.forbidden("the token's claim \(settings.userClaim) is not a user's name: \(error.reason)", app)
         }
         // What a key sends by the classic route is for the devices with `from:` its name, whether it is revoked or not.
         guard try await !self.directory.hasKey(named: user, app: app, users: users) else {

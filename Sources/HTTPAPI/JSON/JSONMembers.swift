@@ -17,7 +17,7 @@ struct StrictMembers {
     ///   - misplaced: What to do with members that are often put here and belong elsewhere.
     init(_ value: JSONValue, path: String = "", known: [String], misplaced: [String: String] = [:]) throws {
         guard case .object(let members) = value else {
-            throw Problem.invalid([InvalidValue(member: path, "must be an object, not \(value.kind)")])
+            throw Problem.invalid([InvalidValue(member: path, value.mustBe("an object"))])
         }
         var faults: [InvalidValue] = []
         for (index, member) in members.enumerated() {
@@ -65,7 +65,7 @@ struct StrictMembers {
         switch self[name] {
         case nil: nil
         case .string(let text): text
-        case let other?: throw self.fault(name, "must be a string, not \(other.kind)")
+        case let other?: throw self.fault(name, other.mustBe("a string"))
         }
     }
 
@@ -78,7 +78,7 @@ struct StrictMembers {
         switch self[name] {
         case nil: nil
         case .bool(let value): value
-        case let other?: throw self.fault(name, "must be true or false, not \(other.kind)")
+        case let other?: throw self.fault(name, other.mustBe("true or false"))
         }
     }
 
@@ -91,7 +91,7 @@ struct StrictMembers {
                 throw self.fault(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
             }
             return value
-        case let other?: throw self.fault(name, "must be a number, not \(other.kind)")
+        case let other?: throw self.fault(name, other.mustBe("a number"))
         }
     }
 
@@ -99,18 +99,18 @@ struct StrictMembers {
         switch self[name] {
         case nil: nil
         case .array(let values): values
-        case let other?: throw self.fault(name, "must be an array, not \(other.kind)")
+        case let other?: throw self.fault(name, other.mustBe("an array"))
         }
     }
 
     /// An object of texts.
     func texts(_ name: String) throws -> [String: String] {
         guard let value = self[name] else { return [:] }
-        guard case .object(let members) = value else { throw self.fault(name, "must be an object, not \(value.kind)") }
+        guard case .object(let members) = value else { throw self.fault(name, value.mustBe("an object")) }
         var texts: [String: String] = [:]
         for member in members {
             guard case .string(let text) = member.value else {
-                throw self.fault("\(name).\(member.name)", "must be a string, not \(member.value.kind)")
+                throw self.fault("\(name).\(member.name)", member.value.mustBe("a string"))
             }
             guard texts.updateValue(text, forKey: member.name) == nil else {
                 throw self.fault("\(name).\(member.name)", "is given twice")
@@ -154,7 +154,7 @@ struct TolerantMembers {
         switch self[name] {
         case nil: nil
         case .string(let text): text
-        case let other?: throw Problem.invalid(name, "must be a string, not \(other.kind)")
+        case let other?: throw Problem.invalid(name, other.mustBe("a string"))
         }
     }
 }

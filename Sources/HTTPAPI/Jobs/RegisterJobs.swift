@@ -58,7 +58,7 @@ struct RegisterJobs: Sendable {
         request: APIRequest,
         refusal: HTTPResponse.Status = .badRequest,
         isRepeatable: Bool = true,
-        late: String = Self.late,
+        late: String = JobIntake.late,
         success: (RegisterResult) async throws -> Response?
     ) async throws -> Response {
         let id = answer.job.id.description
@@ -82,9 +82,6 @@ struct RegisterJobs: Sendable {
         return Response(status: .accepted, headers: headers)
     }
 
-    /// What a caller is told whose result did not come in time.
-    static let late = "the change is not done yet; it continues, and repeating it is safe"
-
     private static func problem(
         _ result: RegisterResult,
         refusal: HTTPResponse.Status,
@@ -92,7 +89,7 @@ struct RegisterJobs: Sendable {
         job: String
     ) -> Problem {
         switch result {
-        case .gone: Problem(.gone, "the registration was deleted; ask for a new id", headers: [.job: job])
+        case .gone: Problem(.gone, JobIntake.deleted, headers: [.job: job])
         case .notFound: Problem(.notFound, "no such registration", headers: [.job: job])
         case .refused(let reason):
             Problem(refusal, "the hub refused the registration: \(reason)", headers: [.job: job])

@@ -12,7 +12,7 @@ enum RegistrationTags {
     static func read(_ value: JSONValue?, member: String, _ spec: AppSpec) throws -> [Tag] {
         guard let value else { return [] }
         guard case .array(let values) = value else {
-            throw Problem.invalid(member, "must be an array, not \(value.kind)")
+            throw Problem.invalid(member, value.mustBe("an array"))
         }
         guard values.count <= AppSpec.tagsInAList else {
             let most = "a list has at most \(AppSpec.tagsInAList) tags, repeated ones counted"
@@ -21,7 +21,7 @@ enum RegistrationTags {
         var (tags, known): ([Tag], Set<Tag>) = ([], [])
         for (index, value) in values.enumerated() {
             guard case .string(let text) = value else {
-                throw Problem.invalid("\(member)[\(index)]", "must be a string, not \(value.kind)")
+                throw Problem.invalid("\(member)[\(index)]", value.mustBe("a string"))
             }
             do {
                 let tag = try Tag(text, spec.users)

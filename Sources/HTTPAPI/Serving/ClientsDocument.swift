@@ -44,7 +44,7 @@ enum ClientsDocument {
 
     /// Has the schemas in paths, parameters and answers simplified.
     ///
-    /// What is no JSON is a text, or in an answer bytes: generators look at an answer's media type before they make it a text.
+    /// What is not JSON is a text, or in an answer bytes: generators look at an answer's media type before they make it a text.
     private static func simplified(_ node: Node, isAnswer: Bool = false) -> Node {
         if let sequence = node.sequence { return Node(sequence.map { Self.simplified($0) }) }
         guard let mapping = node.mapping else { return node }

@@ -23,7 +23,7 @@ struct NativeSend {
             throw Problem(.badRequest, "\(WireNames.format): is missing")
         }
         guard let platform = WirePlatform(format: format) else {
-            throw Problem(.badRequest, "\(WireNames.format): \"\(format.prefix(40))\" is no format")
+            throw Problem(.badRequest, "\(WireNames.format): \"\(format.prefix(40))\" is not a format")
         }
         guard let pns = platform.service, let form = ServiceFormat.of(pns)?.form else {
             throw Problem(

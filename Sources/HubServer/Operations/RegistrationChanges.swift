@@ -36,11 +36,7 @@ struct RegistrationChanges: Sendable {
         let job = try self.intake.job(of: change, user: nil, from: request.caller, spec: request.spec)
         switch try await self.intake.take(job, until: .outcome, within: self.wait).result {
         case nil:
-            throw Problem.later(
-                .serviceUnavailable,
-                "the change is not done yet; it continues, and repeating it is safe",
-                seconds: 5
-            )
+            throw Problem.later(.serviceUnavailable, JobIntake.late, seconds: 5)
         case .refused(let reason): throw Problem(.badRequest, reason)
         case .unknown(let reason):
             throw Problem.later(
@@ -58,7 +54,7 @@ struct RegistrationChanges: Sendable {
     func put(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert, _ request: HubRequest) async throws {
         switch try await self.make(.upsert(id, upsert), request) {
         case .done, .superseded, .issued: return
-        case .gone: throw Problem(.gone, "the registration was deleted; ask for a new id")
+        case .gone: throw Problem(.gone, JobIntake.deleted)
         case .notFound, .channels, .refused, .unknown: throw Problem(.notFound, "no such registration")
         }
     }

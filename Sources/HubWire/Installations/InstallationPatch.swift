@@ -136,7 +136,7 @@ package struct InstallationPatch: Sendable, Equatable {
         case ("pushvariables", 2):
             installation.pushVariables.removeAll { $0.name == step.path[1] }
             if let value { installation.pushVariables.append(.init(name: step.path[1], value: value)) }
-        default: throw InvalidValue(member: place, "is no path that can be changed")
+        default: throw InvalidValue(member: place, "is not a path that can be changed")
         }
     }
 
@@ -165,7 +165,7 @@ package struct InstallationPatch: Sendable, Equatable {
             let headers = try value.map { text throws(InvalidValue) in try Self.json(text, at: place) }
             installation.templates[index].headers = try WireInstallation.headers(headers, at: place)
         case ("tags", 3...4): try Self.apply(step, behind: 3, at: place, to: &installation.templates[index].tags)
-        default: throw InvalidValue(member: place, "is no path that can be changed")
+        default: throw InvalidValue(member: place, "is not a path that can be changed")
         }
     }
 

@@ -47,7 +47,7 @@ extension WireInstallation {
         case nil: nil
         case .string(let text): text
         case .object: value?.compactText
-        case .some(let other): throw InvalidValue(member: "pushChannel", "must be a string, not \(other.kind)")
+        case .some(let other): throw InvalidValue(member: "pushChannel", other.mustBe("a string"))
         }
     }
 
@@ -55,7 +55,7 @@ extension WireInstallation {
     static func templates(_ value: JSONValue?) throws(InvalidValue) -> [Template] {
         guard let value else { return [] }
         guard case .object(let members) = value else {
-            throw InvalidValue(member: "templates", "must be an object, not \(value.kind)")
+            throw InvalidValue(member: "templates", value.mustBe("an object"))
         }
         var templates: [Template] = []
         var names: Set<String> = []
@@ -101,7 +101,7 @@ extension WireInstallation {
     )] {
         guard let value else { return [] }
         guard case .object(let members) = value else {
-            throw InvalidValue(member: place, "must be an object, not \(value.kind)")
+            throw InvalidValue(member: place, value.mustBe("an object"))
         }
         var pairs: [(name: String, value: String)] = []
         var names: Set<String> = []
@@ -110,7 +110,7 @@ extension WireInstallation {
             guard case .string(let text) = member.value else {
                 throw InvalidValue(
                     member: "\(place).\(member.name.prefix(40))",
-                    "must be a string, not \(member.value.kind)"
+                    member.value.mustBe("a string")
                 )
             }
             guard names.insert(member.name).inserted else {
@@ -130,7 +130,7 @@ struct InstallationMembers {
 
     init(_ value: JSONValue, at place: String) throws(InvalidValue) {
         guard case .object(let list) = value else {
-            throw InvalidValue(member: place, "must be an object, not \(value.kind)")
+            throw InvalidValue(member: place, value.mustBe("an object"))
         }
         var members: [String: JSONValue] = [:]
         for member in list {
@@ -155,7 +155,7 @@ struct InstallationMembers {
     func text(_ name: String) throws(InvalidValue) -> String? {
         guard let value = self.members[name] else { return nil }
         guard case .string(let text) = value else {
-            throw InvalidValue(member: Self.name(name, in: self.place), "must be a string, not \(value.kind)")
+            throw InvalidValue(member: Self.name(name, in: self.place), value.mustBe("a string"))
         }
         return text
     }

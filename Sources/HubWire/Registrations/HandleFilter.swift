@@ -68,7 +68,7 @@ package struct HandleFilter: Sendable, Equatable {
             }
             let name = property.name.lowercased()
             guard known.contains(name) else {
-                throw InvalidValue(member: "$filter", "\"\(property.name.prefix(40))\" is no property of a handle")
+                throw InvalidValue(member: "$filter", "\"\(property.name.prefix(40))\" is not a property of a handle")
             }
             guard (1...WrittenDevice.longestChannel).contains(property.value.utf8.count) else {
                 throw InvalidValue(member: "$filter", "a handle must have 1 to \(WrittenDevice.longestChannel) bytes")

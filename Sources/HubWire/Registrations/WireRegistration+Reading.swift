@@ -64,7 +64,7 @@ extension WireRegistration {
             }
             if word == "Fcm" { return (.gcm, isTemplate) }
         }
-        throw InvalidValue("\"\(name.prefix(80))\" is no description of a registration")
+        throw InvalidValue("\"\(name.prefix(80))\" is not a description of a registration")
     }
 
     /// The elements that say something, by the names of ``WirePlatform/handleElements`` and the rest.

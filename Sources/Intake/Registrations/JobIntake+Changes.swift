@@ -3,6 +3,12 @@ import PushlineLogging
 package import Store
 
 extension JobIntake {
+    /// What a caller is told whose change did not have its result in time.
+    package static let late = "the change is not done yet; it continues, and repeating it is safe"
+
+    /// What a caller is told who changes a registration that was deleted.
+    package static let deleted = "the registration was deleted; ask for a new id"
+
     /// The job of a change of registrations or channels.
     ///
     /// - Parameters:

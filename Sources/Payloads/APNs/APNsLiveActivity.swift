@@ -83,7 +83,7 @@ package enum APNsLiveActivity {
         }
         if let score = value("relevance-score") {
             guard case .number = score else {
-                throw InvalidValue(member: "relevance-score", "must be a number, not \(score.kind)")
+                throw InvalidValue(member: "relevance-score", score.mustBe("a number"))
             }
         }
     }
@@ -113,7 +113,7 @@ package enum APNsLiveActivity {
             guard isRequired else { return }
             throw InvalidValue(member: name, "is required with this event: an object")
         }
-        guard case .object = value else { throw InvalidValue(member: name, "must be an object, not \(value.kind)") }
+        guard case .object = value else { throw InvalidValue(member: name, value.mustBe("an object")) }
     }
 
     private static func checkTime(_ value: JSONValue?, _ name: String) throws(InvalidValue) {

@@ -104,7 +104,7 @@ enum FCMForm {
         for member in try data.uniqueMembers(place) {
             let name = "\(place).\(member.name.prefix(40))"
             guard case .string = member.value else {
-                throw InvalidValue(member: name, "must be a string, not \(member.value.kind)")
+                throw InvalidValue(member: name, member.value.mustBe("a string"))
             }
             guard !FCMPayload.isReserved(member.name) else { throw InvalidValue(member: name, FCMPayload.reserved) }
         }

@@ -22,7 +22,7 @@ package enum LegacyFCM {
     /// - Returns: The message.
     /// - Throws: ``InvalidValue`` that names a member that has no counterpart.
     package static func translate(_ payload: JSONValue) throws(InvalidValue) -> Translation {
-        guard case .object(let members) = payload else { throw InvalidValue("must be an object, not \(payload.kind)") }
+        guard case .object(let members) = payload else { throw InvalidValue(payload.mustBe("an object")) }
         var message: [JSONValue.Member] = []
         var android: [JSONValue.Member] = []
         var warnings: [InvalidValue] = []
@@ -58,7 +58,7 @@ package enum LegacyFCM {
     /// The values of `data` as texts, as the present interface wants them.
     private static func texts(_ value: JSONValue) throws(InvalidValue) -> JSONValue {
         guard case .object(let members) = value else {
-            throw InvalidValue(member: "data", "must be an object, not \(value.kind)")
+            throw InvalidValue(member: "data", value.mustBe("an object"))
         }
         return .object(
             members.map { member in
@@ -71,7 +71,7 @@ package enum LegacyFCM {
         _ value: JSONValue
     ) throws(InvalidValue) -> (general: [JSONValue.Member], android: [JSONValue.Member]) {
         guard case .object(let members) = value else {
-            throw InvalidValue(member: "notification", "must be an object, not \(value.kind)")
+            throw InvalidValue(member: "notification", value.mustBe("an object"))
         }
         var (general, android): ([JSONValue.Member], [JSONValue.Member]) = ([], [])
         for member in members {

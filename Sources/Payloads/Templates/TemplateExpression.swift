@@ -135,7 +135,7 @@ package struct TemplateProperties: Sendable {
             case .bool(let flag): text = flag ? "true" : "false"
             case .null: continue
             case .array, .object, .written:
-                throw InvalidValue(member: String(member.name.prefix(40)), "must be a string, not \(member.value.kind)")
+                throw InvalidValue(member: String(member.name.prefix(40)), member.value.mustBe("a string"))
             }
             guard values.updateValue(text, forKey: member.name.withoutCapitals) == nil else {
                 throw InvalidValue(member: String(member.name.prefix(40)), "is given twice, letter case apart")

@@ -8,7 +8,7 @@ extension NativeForm {
         keepUntil: KeepUntil.seconds("X-WNS-TTL"),
         make: { body, headers, _ throws(InvalidValue) in
             guard case .string(let text) = body else {
-                throw InvalidValue(member: "body", "must be a string, not \(body.kind)")
+                throw InvalidValue(member: "body", body.mustBe("a string"))
             }
             return try WNSForm.read(text, headers: headers)
         }

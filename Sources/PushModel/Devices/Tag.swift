@@ -5,7 +5,7 @@
 /// The characters are those of Azure Notification Hubs, so that an app can move between hubs, and letter case is
 /// ignored as there (decision 27). A user's name within a tag compares as the app compares names.
 ///
-/// A user's name may be any text, and most texts are no tag. Such a user's devices are selected by `user('…')`, a quote in the name
+/// A user's name may be any text, and most texts are not a tag. Such a user's devices are selected by `user('…')`, a quote in the name
 /// doubled, which stands in expressions alone: no device has it as a tag, and no caller can claim it.
 package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
     /// The greatest length, in characters.

@@ -36,6 +36,9 @@ package enum JSONValue: Sendable, Equatable {
         }
     }
 
+    /// The fault of a value of another kind than is expected, such as "a string".
+    package func mustBe(_ expected: String) -> String { "must be \(expected), not \(self.kind)" }
+
     /// A whole number.
     package static func integer(_ number: Int) -> JSONValue { .number(String(number)) }
 

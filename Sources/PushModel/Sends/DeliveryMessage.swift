@@ -61,7 +61,9 @@ package struct DeliveryMessage: Sendable, Equatable {
     /// - Throws: ``MalformedDelivery`` for anything that ``encoded()`` does not write, batches of several apps, services or
     ///   priorities among it.
     package init(decoding bytes: [UInt8]) throws(MalformedDelivery) {
-        guard bytes.first == Self.version else { throw MalformedDelivery("it is no delivery message of this version") }
+        guard bytes.first == Self.version else {
+            throw MalformedDelivery("it is not a delivery message of this version")
+        }
         var reader = ByteReader(bytes)
         let _: UInt8 = try reader.integer()
         let count: UInt32 = try reader.integer()

@@ -76,7 +76,7 @@ extension AppSpec {
                 guard let bad = networks.first(where: { IPNetwork($0) == nil }) else { return }
                 throw InvalidValue("\"\(bad)\" is neither an address nor a network such as 10.0.0.0/8")
             },
-            "addresses and networks that are no part of the internet, and may be connected to all the same; for simulators",
+            "addresses and networks outside the internet, and may be connected to all the same; for simulators",
             example: "[\"127.0.0.1\", \"10.0.0.0/8\"]"
         )
         package var privateNetworks: [String] = []

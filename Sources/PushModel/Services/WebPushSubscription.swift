@@ -38,7 +38,7 @@ package struct WebPushSubscription: Sendable, Equatable {
         if case .object(let nested)? = members.first(where: { $0.name == "keys" })?.value { keys = nested }
         self.endpoint = try WebPushEndpoint(text("endpoint", in: members))
         guard let publicKey = Self.key(try text("p256dh", in: keys)) else {
-            throw InvalidValue("the subscription's p256dh is no uncompressed point of P-256 in base64url")
+            throw InvalidValue("the subscription's p256dh is not an uncompressed point of P-256 in base64url")
         }
         guard let secret = Self.decode(try text("auth", in: keys)), secret.count == 16 else {
             throw InvalidValue("the subscription's auth is not 16 bytes in base64url")

@@ -42,7 +42,7 @@ extension AppSpec {
 }
 
 /// What token services refuse (RFC 6749, section 5.2), as a reason has it.
-enum TokenRefusal {
+enum EndpointRefusal {
     /// What stands before a token service's own word in a reason.
     static let prefix = "token service: "
 

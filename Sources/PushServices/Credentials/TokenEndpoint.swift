@@ -63,15 +63,15 @@ struct TokenEndpoint: Sendable {
             answer = try await self.client.exchange(request, by: deadline, with: self.peer)
         } catch {
             // The fault never names the request.
-            throw .later(after: nil, reason: "\(TokenRefusal.prefix)\(error)", status: nil)
+            throw .later(after: nil, reason: "\(EndpointRefusal.prefix)\(error)", status: nil)
         }
         let body: ByteBuffer
         switch answer.body {
         case .whole(let bytes): body = bytes
         // Without the word in it a refusal is not known from a trouble that passes.
         case .cut(let reason):
-            throw .later(after: nil, reason: "\(TokenRefusal.prefix)its answer \(reason)", status: nil)
-        case .tooLong: throw .later(after: nil, reason: "\(TokenRefusal.prefix)its answer is too long", status: nil)
+            throw .later(after: nil, reason: "\(EndpointRefusal.prefix)its answer \(reason)", status: nil)
+        case .tooLong: throw .later(after: nil, reason: "\(EndpointRefusal.prefix)its answer is too long", status: nil)
         }
         let retryAfter = answer.headers.first(name: "retry-after").flatMap { RetryAfter.parse($0) }
         return try TokenEndpoint.read(status: answer.status, body: Data(buffer: body), retryAfter: retryAfter)
@@ -82,13 +82,15 @@ struct TokenEndpoint: Sendable {
         if status == 200 {
             guard let grant = try? JSONDecoder().decode(Grant.self, from: body), !grant.accessToken.isEmpty,
                 grant.accessToken.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-            else { throw .later(after: nil, reason: "\(TokenRefusal.prefix)its answer holds no token", status: status) }
+            else {
+                throw .later(after: nil, reason: "\(EndpointRefusal.prefix)its answer holds no token", status: status)
+            }
             // An hour is usual for an answer without a lifetime; half of that is safe.
             let lifetime = min(max(1, grant.lifetime ?? 1800), TokenEndpoint.longestLifetime)
             return AccessToken(text: grant.accessToken, lifetime: .seconds(lifetime))
         }
         let word = (try? JSONDecoder().decode(Rejection.self, from: body))?.error.map(ForeignText.word)
-        let reason = "\(TokenRefusal.prefix)\(word ?? "status \(status)")"
+        let reason = "\(EndpointRefusal.prefix)\(word ?? "status \(status)")"
         if status == 429 || status >= 500 || word == "temporarily_unavailable" {
             throw .later(after: retryAfter, reason: reason, status: status)
         }

@@ -1,7 +1,7 @@
 extension FCMAnswers {
     /// What an operator should do about what FCM or Google's token service says.
     static func advice(on reason: String, status: Int?) -> String? {
-        if let word = TokenRefusal.word(of: reason) { return Self.adviceOnToken(word) }
+        if let word = EndpointRefusal.word(of: reason) { return Self.adviceOnToken(word) }
         switch reason.prefix(while: { $0 != ";" }) {
         case "THIRD_PARTY_AUTH_ERROR", "APNS_AUTH_ERROR":
             return

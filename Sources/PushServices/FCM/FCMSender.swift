@@ -44,7 +44,7 @@ final class FCMSender: PushSender {
         var round = SendRound(batch)
         let payloads = batch.messages.isEmpty ? [batch.payload.body] : batch.messages.map(\.body)
         let bodies = payloads.map { FCMBody(message: $0, isDryRun: batch.isDryRun) }
-        round.fail(.rejected(reason: "the payload is no JSON object", status: nil)) { position in
+        round.fail(.rejected(reason: "the payload is not a JSON object", status: nil)) { position in
             bodies[Self.message(of: position, in: batch)] == nil
         }
         await self.send(batch, bodies, &round)

@@ -1,7 +1,7 @@
 extension WNSAnswers {
     /// What an operator should do about what WNS or Microsoft's token service says.
     static func advice(on reason: String, status: Int?) -> String? {
-        if let word = TokenRefusal.word(of: reason) { return Self.adviceOnToken(word) }
+        if let word = EndpointRefusal.word(of: reason) { return Self.adviceOnToken(word) }
         if reason.hasPrefix(Self.domainBlocked) {
             return "Microsoft has blocked this sender for abuse: ask its support"
         }

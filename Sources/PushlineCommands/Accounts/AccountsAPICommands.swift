@@ -16,7 +16,7 @@ struct AccountsListCommand: AsyncParsableCommand {
             var table = Table(["account", "role", "state", "created"])
             for account in accounts {
                 let state = account.disabled ? "disabled" : "enabled"
-                table.add([account.name, account.role, state, JobText.moment(account.created)])
+                table.add([account.name, account.role, state, JobLines.moment(account.created)])
             }
             return table.lines
         }

@@ -42,7 +42,7 @@ struct AccountsCommand: AsyncParsableCommand {
         var passwordStdin = false
 
         func validate() throws {
-            // Whether it is a name is no matter of the app's.
+            // The app does not say what a name is.
             do { _ = try UserName(self.name, .exact) } catch { throw ValidationError("\(error.reason).") }
             // Basic authentication ends the name at the first colon.
             guard !self.name.utf8.contains(UInt8(ascii: ":")) else {

@@ -18,10 +18,17 @@ enum InputFile {
             throw CommandFailure.failed("\(name) cannot be read: \(unsafe String(cString: strerror(errno)))")
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        var isFolder: ObjCBool = false
-        if unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
+        if FileManager.default.isFolder(path) {
             throw CommandFailure.failed("\(name) cannot be read: it is a folder")
         }
         return file
+    }
+}
+
+extension FileManager {
+    /// Whether there is a folder at a path.
+    func isFolder(_ path: String) -> Bool {
+        var isFolder: ObjCBool = false
+        return unsafe self.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
     }
 }

@@ -1,7 +1,7 @@
 import Broker
 import PushModel
 
-/// Looks at a broker: whether it takes messages, and whether somebody takes them from its queues.
+/// Looks at a broker, and makes nothing there: whether it takes messages, and whether somebody takes them from its queues.
 struct BrokerCheckup {
     let broker: any MessageBroker
     /// Where it is, without a password.
@@ -12,7 +12,11 @@ struct BrokerCheckup {
     func run() async -> [Finding] {
         do {
             // Waits for the first attempt to connect, which has its own limit.
-            try await self.broker.declare(.pushline)
+            let missing = try await self.missing()
+            guard missing.isEmpty else {
+                let queues = missing.count == 1 ? "a queue" : "\(missing.count) queues, such as"
+                return [self.wrong("lacks \(queues) \(missing[0]): the next program that starts makes what is missing")]
+            }
             // The broker reports an alarm only to publishers. This message goes to no queue.
             let hint = OutgoingMessage(eventFor: .make(), waiter: "pushline.doctor")
             let result = await self.broker.publish([hint], deadline: Checkup.timeout)
@@ -22,6 +26,8 @@ struct BrokerCheckup {
             if case .failed(let error) = result.first {
                 return [self.wrong("does not take a message: \(error.message); look at its log")]
             }
+            // All are there, so this makes none: it finds one that was made with other arguments.
+            try await self.broker.declare(.pushline)
             return [.right("broker", "\(self.place): connected, all queues are there")] + (try await self.workers())
                 + (try await self.parked())
         } catch let error as BrokerError where error.code == .mismatch {
@@ -42,6 +48,17 @@ struct BrokerCheckup {
     }
 
     private func wrong(_ words: String) -> Finding { .wrong("broker", "\(self.place): \(words)") }
+
+    /// The queues that nobody has made yet; looking makes none.
+    private func missing() async throws -> [String] {
+        var missing: [String] = []
+        for queue in Topology.pushline.queues {
+            do { _ = try await self.broker.depth(of: queue.name) } catch let error as BrokerError
+                where error.code == .protocolFault
+            { missing.append(queue.name) }
+        }
+        return missing
+    }
 
     /// Messages that crashed the readers of the dead queue, and wait for somebody to inspect them.
     private func parked() async throws -> [Finding] {

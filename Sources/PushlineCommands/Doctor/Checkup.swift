@@ -22,7 +22,7 @@ struct Checkup {
     func run() async -> [Finding] {
         let found = await self.store()
         let broker = await self.broker(found.apps) + self.cluster()
-        let host = self.certificate() + self.descriptors()
+        let host = Self.root(geteuid()) + self.certificate() + self.descriptors()
         let senders = SenderRegistry(logger: self.logger)
         var credentials = await self.credentials(of: found.apps, retired: found.retired, senders)
         if let question { credentials += await PushCheckup(senders: senders).run(question, found.apps) }
@@ -106,7 +106,7 @@ struct Checkup {
         ]
     }
 
-    /// Connects, and declares the queues: one that exists with other arguments is found so.
+    /// Connects, and looks at the queues.
     private func broker(_ apps: [AppID: AppSpec]) async -> [Finding] {
         let place = "\(self.configuration.broker)"
         do {
@@ -165,6 +165,15 @@ struct Checkup {
         } catch {
             return [.wrong("cluster", "\(error)")]
         }
+    }
+
+    /// Says that root can read files which the programs' user perhaps cannot.
+    static func root(_ user: uid_t) -> [Finding] {
+        guard user == 0 else { return [] }
+        let words =
+            "reads every file, so whether the programs can is not known: runuser -u USER -- pushline doctor, as their user, "
+            + "shows it"
+        return [.right("root", words)]
     }
 
     /// The API's TLS certificate.

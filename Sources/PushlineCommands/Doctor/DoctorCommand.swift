@@ -12,7 +12,7 @@ struct DoctorCommand: AsyncParsableCommand {
         abstract:
             "Check this host's configuration, store, broker and credentials, and say how to fix what is wrong.",
         discussion: """
-            Declares missing queues at the broker, and publishes one message that goes to no queue. Fetches the keys of apps' own tokens, \
+            Makes no queue, and publishes one message that goes to none. Fetches the keys of apps' own tokens, \
             and asks apps' Azure hubs and broker.management_url. Asks no push service unless --push is given.
 
             With --push each push service is asked whether it takes the credentials, and nobody gets anything: APNs by one request for a \

@@ -27,7 +27,7 @@ struct ServerCheckup: Sendable {
         guard url.scheme == "https", let host = url.host else { return [] }
         let name = String(host.trimmingPrefix("[").prefix { $0 != "]" })
         // Where it shows none, the request that follows says why.
-        guard let end = await ServedCertificate.end(host: name, port: url.port ?? 443) else { return [] }
+        guard let end = await PresentedCertificate.end(host: name, port: url.port ?? 443) else { return [] }
         let expiry = CredentialExpiry(setting: "certificate", end: end)
         let words = "the certificate of \(name) \(expiry.words())"
         guard expiry.isNear() else { return [.right("certificate", words)] }

@@ -12,7 +12,7 @@ struct KeysListCommand: AsyncParsableCommand {
         try self.server.show(keys) {
             var table = Table(["key", "role", "created", "revoked"])
             for key in keys {
-                table.add([key.name, key.role, JobText.moment(key.created), key.revoked.map(JobText.moment)])
+                table.add([key.name, key.role, JobLines.moment(key.created), key.revoked.map(JobLines.moment)])
             }
             return table.lines
         }

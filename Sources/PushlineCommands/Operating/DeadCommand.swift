@@ -35,10 +35,10 @@ struct DeadCommand: AsyncParsableCommand {
                 var table = Table(["id", "when", "queue", "message", "bytes", "replay", "reason"], numeric: [4])
                 for letter in letters {
                     table.add([
-                        letter.id, JobText.moment(letter.at), DeadLetterText.word(letter.queue),
-                        DeadLetterText.word(letter.message ?? ""), String(letter.bytes),
+                        letter.id, JobLines.moment(letter.at), DeadLetterLines.word(letter.queue),
+                        DeadLetterLines.word(letter.message ?? ""), String(letter.bytes),
                         letter.canReplay ? "yes" : "no",
-                        DeadLetterText.word(letter.reason),
+                        DeadLetterLines.word(letter.reason),
                     ])
                 }
                 return table.lines
@@ -58,7 +58,7 @@ struct DeadCommand: AsyncParsableCommand {
 
         func run() async throws {
             let letter = try await self.server.client().deadLetter(self.id)
-            try self.server.show(letter) { DeadLetterText(letter: letter).lines }
+            try self.server.show(letter) { DeadLetterLines(letter: letter).lines }
         }
     }
 
@@ -108,7 +108,7 @@ struct DeadCommand: AsyncParsableCommand {
 }
 
 /// A dead letter as lines.
-struct DeadLetterText {
+struct DeadLetterLines {
     let letter: DeadLetter
 
     /// A message of somebody else's may have no words.
@@ -117,7 +117,7 @@ struct DeadLetterText {
     var lines: [String] {
         let (letter, contents) = (self.letter, self.letter.contents)
         let rows: [(String, String?)] = [
-            ("dead letter", letter.id), ("app", letter.app), ("when", JobText.moment(letter.at)),
+            ("dead letter", letter.id), ("app", letter.app), ("when", JobLines.moment(letter.at)),
             ("queue", letter.queue), ("type", letter.type), ("message", letter.message), ("job", letter.job),
             ("reason", letter.reason), ("size", "\(letter.bytes) bytes"),
             (

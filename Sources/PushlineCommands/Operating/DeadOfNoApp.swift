@@ -43,8 +43,8 @@ struct DeadOfNoApp: ParsableArguments {
             var table = Table(["id", "when", "queue", "message", "bytes", "reason"], numeric: [4])
             for letter in letters {
                 table.add([
-                    String(letter.id), letter.at.iso8601, DeadLetterText.word(letter.queue),
-                    DeadLetterText.word(letter.messageID), String(letter.size), DeadLetterText.word(letter.reason),
+                    String(letter.id), letter.at.iso8601, DeadLetterLines.word(letter.queue),
+                    DeadLetterLines.word(letter.messageID), String(letter.size), DeadLetterLines.word(letter.reason),
                 ])
             }
             return table.lines

@@ -135,7 +135,7 @@ enum QueueText {
         let pauses = queue.pauses.sorted { $0.allApps && !$1.allApps }
         let words = pauses.map { pause in
             let whose = pause.allApps ? "for all apps" : pause.by.map { "by \($0)" } ?? "for the app"
-            return "\(whose) since \(JobText.moment(pause.since))"
+            return "\(whose) since \(JobLines.moment(pause.since))"
         }
         return "paused" + (words.isEmpty ? "" : " " + words.joined(separator: ", and "))
     }

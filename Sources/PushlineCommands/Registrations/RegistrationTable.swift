@@ -9,8 +9,8 @@ extension RegistrationsCommand {
         for one in registrations {
             table.add([
                 one.id, one.user, one.service?.rawValue, one.handle, one.credential, one.state,
-                JobText.moment(one.updated),
-                one.tags.joined(separator: " "), one.ended.map { "\(JobText.moment($0.at)) \($0.reason)" },
+                JobLines.moment(one.updated),
+                one.tags.joined(separator: " "), one.ended.map { "\(JobLines.moment($0.at)) \($0.reason)" },
             ])
         }
         return table.lines

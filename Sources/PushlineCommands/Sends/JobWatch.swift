@@ -20,7 +20,7 @@ struct JobWatch {
         var shown: String?
         let last = try await self.client.waitForOutcome(of: id, within: self.time) { job in
             guard !isSilent else { return }
-            let text = JobText(job: job)
+            let text = JobLines(job: job)
             // The bar changes with every poll, so only a terminal gets it.
             let progress = isLive ? text.bar ?? text.progress : text.progress
             // Not everything that changes in a job is in its line.

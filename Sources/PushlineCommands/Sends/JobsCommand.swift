@@ -78,9 +78,9 @@ struct ListJobsCommand: AsyncParsableCommand {
                 narrow: [7, 8]
             )
             for job in jobs {
-                let text = JobText(job: job)
+                let text = JobLines(job: job)
                 table.add([
-                    job.id, JobText.moment(job.accepted), job.kind, text.state, job.totals.map { String($0.targets) },
+                    job.id, JobLines.moment(job.accepted), job.kind, text.state, job.totals.map { String($0.targets) },
                     job.totals.map { String($0.accepted) },
                     job.totals.map { String($0.failed.values.reduce(0, &+)) },
                     job.user ?? job.key, text.target,
@@ -110,7 +110,7 @@ struct CancelJobCommand: AsyncParsableCommand {
 
     func run() async throws {
         let job = try await self.server.withJob(self.id) { try await $0.cancel(self.id) }
-        try self.server.show(job) { ["\(job.id)  \(JobText(job: job).progress)"] }
+        try self.server.show(job) { ["\(job.id)  \(JobLines(job: job).progress)"] }
     }
 }
 
@@ -153,7 +153,7 @@ struct JobCommand: AsyncParsableCommand {
         }
         guard self.deliveries else {
             let job = try await client.job(self.id)
-            return try self.server.show(job) { JobText(job: job).lines }
+            return try self.server.show(job) { JobLines(job: job).lines }
         }
         let found = try await Pages.collect(self.limit) { limit, cursor in
             try await client.deliveries(of: self.id, limit: limit, cursor: cursor)
@@ -168,7 +168,7 @@ struct JobCommand: AsyncParsableCommand {
             )
             for delivery in found {
                 table.add([
-                    JobText.moment(delivery.at), delivery.service.rawValue, delivery.registration, delivery.user,
+                    JobLines.moment(delivery.at), delivery.service.rawValue, delivery.registration, delivery.user,
                     delivery.place.map(String.init), delivery.reference, delivery.outcome,
                     delivery.status.map(String.init), delivery.reason,
                 ])

@@ -34,8 +34,8 @@ struct NotificationsCommand: AsyncParsableCommand {
             var table = Table(["notification", "sent", "sender", "user", "type", "read"])
             for one in found {
                 table.add([
-                    String(one.id), JobText.moment(one.created), one.sender, one.user,
-                    one.isSecure ? "secure \(one.richType)" : one.richType, one.read.map(JobText.moment) ?? "no",
+                    String(one.id), JobLines.moment(one.created), one.sender, one.user,
+                    one.isSecure ? "secure \(one.richType)" : one.richType, one.read.map(JobLines.moment) ?? "no",
                 ])
             }
             return table.lines

@@ -219,7 +219,7 @@ struct SendCommand: AsyncParsableCommand {
         )
         guard self.watch else {
             return try self.server.show(job) {
-                ["\(job.id)  \(JobText(job: job).progress)"] + PreviewText.lines(job.warnings)
+                ["\(job.id)  \(JobLines(job: job).progress)"] + PreviewText.lines(job.warnings)
             }
         }
         // The job that is watched has no warnings: they are in the answer to the send alone.

@@ -38,6 +38,11 @@ struct ServerOptions: ParsableArguments {
 
     /// Does something with a job, and says what to try where the server knows none of that id.
     func withJob<Value>(_ id: String, _ work: (PushlineClient) async throws -> Value) async throws -> Value {
+        guard JobID(id) != nil else {
+            throw CommandFailure.failed(
+                "\(Console.safe(id)) is no job's whole id, which has 36 characters: pushline jobs shows them"
+            )
+        }
         let client = try self.client()
         do {
             return try await work(client)

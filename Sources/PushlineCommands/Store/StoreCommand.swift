@@ -26,7 +26,10 @@ struct StoreCommand: AsyncParsableCommand {
         @Option(help: "Write into a folder, a file named after the time, and keep so many of the latest there.")
         var keep: Int?
 
-        @Argument(help: "The file to write, or with --keep the folder; nothing is overwritten.", completion: .file())
+        @Argument(
+            help: "The file to write, or with --keep N the folder for it; nothing is overwritten.",
+            completion: .file()
+        )
         var file: String
 
         func validate() throws {
@@ -36,6 +39,11 @@ struct StoreCommand: AsyncParsableCommand {
         func run() async throws {
             let store = try await self.host.existingStore()
             let folder = self.keep.map { BackupFolder(path: self.file, most: $0) }
+            guard folder != nil || !FileManager.default.isFolder(self.file) else {
+                throw CommandFailure.failed(
+                    "\(self.file) is a folder: name a file, or give --keep N to have one named after the time in it"
+                )
+            }
             let file = folder?.newFile(at: Date()) ?? self.file
             try await store.explaining { try store.backUp(to: file) }
             let removed = try folder?.removeOld() ?? []

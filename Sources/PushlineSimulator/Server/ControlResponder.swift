@@ -80,7 +80,7 @@ struct ControlResponder: Responder {
         } catch let error as DecodingError {
             return Self.error(400, Self.describe(error))
         } catch {
-            return Self.error(400, "the body is no fault")
+            return Self.error(400, "the body is not a fault")
         }
         let ids = self.core.state.withLockedValue { state in faults.map { state.add($0) } }
         return .json(201, "{\"ids\":[" + ids.map(String.init).joined(separator: ",") + "]}")
@@ -93,7 +93,7 @@ struct ControlResponder: Responder {
             let place = context.codingPath.map(\.stringValue).joined(separator: ".")
             return place.isEmpty ? context.debugDescription : "\(place): \(context.debugDescription)"
         @unknown default:
-            return "the body is no fault"
+            return "the body is not a fault"
         }
     }
 

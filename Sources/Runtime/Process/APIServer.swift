@@ -41,7 +41,7 @@ struct APIServer {
             let apps = try await api.appsInDemonstration()
             guard apps.isEmpty else {
                 throw ConfigurationError(
-                    "api.host: \(settings.host) is no loopback address, and the demonstration scheme of "
+                    "api.host: \(settings.host) is not a loopback address, and the demonstration scheme of "
                         + "app \(apps.map(\.name).joined(separator: ", ")) lets anybody in: serve on 127.0.0.1, or "
                         + "declare authentication: accounts"
                 )

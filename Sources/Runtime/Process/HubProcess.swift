@@ -1,9 +1,9 @@
 import Broker
-import HubEmbedded
 import HubServer
 import Installation
 import Intake
 import Logging
+import Pipeline
 import ServiceLifecycle
 import Settings
 import Store

@@ -1,7 +1,6 @@
 import Broker
 import Hub
 import HubAzure
-import HubEmbedded
 import Installation
 import Logging
 import Pipeline

@@ -37,7 +37,7 @@ package struct TagList: Equatable, Sendable {
         self.numbers = numbers
     }
 
-    private static var broken: StoreError { StoreError(.corrupt, "a registration's tags are no list of numbers") }
+    private static var broken: StoreError { StoreError(.corrupt, "a registration's tags are not a list of numbers") }
 
     /// A JSON array, so that SQL can read it; nil for none.
     package var text: String? {

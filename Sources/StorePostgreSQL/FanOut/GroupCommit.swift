@@ -31,7 +31,7 @@ struct GroupCommit: StepCommit {
             messages: self.step.messages + alone.count
         )
         guard !alone.isEmpty else { return reads }
-        let load = JobAcceptance.load(
+        let load = AcceptanceWrites.load(
             of: .app(self.message.claim.message.app),
             in: .send,
             self.message.priority,

@@ -134,7 +134,7 @@ struct DueReads {
             SELECT g.place, count(under_way.found) AS messages FROM \(self.table) LEFT JOIN LATERAL (
                 SELECT 1 AS found FROM message
                 WHERE message.priority = g.priority AND message.app = g.app AND message.queue = g.queue
-                    AND \(raw: JobAcceptance.isInFlight) LIMIT \(self.window.jobMessages)) AS under_way ON true
+                    AND \(raw: AcceptanceWrites.isInFlight) LIMIT \(self.window.jobMessages)) AS under_way ON true
             WHERE g.queue < \(raw: "\(WorkQueue.firstDelivery)") AND g.state = \(raw: "\(MessageState.deferred.rawValue)")
             GROUP BY g.place
             """,

@@ -36,8 +36,8 @@ extension PostgreSQLStore: OutboxStore {
         _ works: [StoredWork],
         number: Int64,
         joining message: MessageID?
-    ) -> JobAcceptance {
-        JobAcceptance(
+    ) -> AcceptanceWrites {
+        AcceptanceWrites(
             listed: listed,
             works: works,
             number: number,

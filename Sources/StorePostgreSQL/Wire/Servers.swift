@@ -175,7 +175,7 @@ final class Servers: Sendable {
             // As much again is left for the connections.
             let share = (deadline - .now) / (2 * (self.addresses.servers.count - server))
             let end = ContinuousClock.now + min(self.deadlines.connect, share)
-            let addresses = NameLookups.system.addresses(of: name, until: end)
+            let addresses = HostLookups.system.addresses(of: name, until: end)
             if addresses.isEmpty {
                 let fault = WireFault.lost("its name is not known, or was not looked up in time", isSent: false)
                 answers.append(Answer(server: server, candidate: .failure(fault)))

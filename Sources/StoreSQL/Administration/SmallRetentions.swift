@@ -5,7 +5,7 @@ import StoreKit
 // What is old enough goes in chunks. Each looks before it writes: an idle store stays idle.
 
 extension SQLEngine {
-    /// Removes rich notifications, and then contents that none of those left names, and that are no app's default picture.
+    /// Removes rich notifications, and then contents that none of those left names, and that are not an app's default picture.
     package func removeContents(before: Int64, from cursor: Int64, limit: Int) async throws -> ChoreChunk {
         let rich: SQLStatement = "SELECT number FROM rich WHERE created <= \(before) ORDER BY created"
         if try await !self.rows("\(rich) LIMIT 1").isEmpty {

@@ -24,7 +24,7 @@ private struct DeadLettering: Sendable {
     var transaction: SQLTransaction<Ended<[JobTrace]>> {
         // No message has the number 0.
         let number = MessageID(self.message.messageID)?.number ?? 0
-        let members = MessageMembers.reads(of: number)
+        let members = OutboxMembers.reads(of: number)
         let reads: [SQLStatement] = [
             """
             SELECT id FROM dead WHERE queue = \(self.message.queue) AND type = \(self.message.type)
@@ -39,7 +39,7 @@ private struct DeadLettering: Sendable {
             let (kept, declared) = (answers.removeFirst(), answers.removeFirst())
             let traces = try (answers.removeFirst() + answers.removeFirst()).map { try JobTrace($0) }
             guard kept.isEmpty else { return endings.decision(traces) }
-            let members = try MessageMembers(&answers)
+            let members = try OutboxMembers(&answers)
             // The app of a message is its row's, otherwise the one it names, if that is declared.
             let app = members?.app ?? (declared.isEmpty ? nil : self.message.app)
             let isEmptied = answers.contains { !$0.isEmpty }
@@ -53,7 +53,7 @@ private struct DeadLettering: Sendable {
     }
 
     /// What it closes, and how.
-    private func closed(_ members: MessageMembers?) throws -> (Closed, (inout JobEndings) throws -> Void) {
+    private func closed(_ members: OutboxMembers?) throws -> (Closed, (inout JobEndings) throws -> Void) {
         guard let members, members.count > 0 else { return (Closed(), { _ in }) }
         guard members.count == 1 else { return (Closed(), { try members.split(&$0) }) }
         if let batch = members.batches.first {

@@ -6,7 +6,7 @@ import StoreKit
 package enum DeliveryTable {
     /// Lists devices that were accepted.
     package static func accepted(_ rows: [Int64], of job: Int64, _ pns: Int, at time: Timestamp) -> SQLStatement {
-        self.insertion(rows, DeviceResult(kind: .accepted, status: 0, reason: ""), of: job, pns, at: time)
+        self.insertion(rows, DeliveryResult(kind: .accepted, status: 0, reason: ""), of: job, pns, at: time)
     }
 
     /// Lists devices that failed, neighbours that failed alike in one statement.
@@ -18,8 +18,8 @@ package enum DeliveryTable {
     ) -> [SQLStatement] {
         var statements: [SQLStatement] = []
         var rest = failures[...]
-        while let result = rest.first.map(DeviceResult.init) {
-            let alike = rest.prefix { DeviceResult($0) == result }
+        while let result = rest.first.map(DeliveryResult.init) {
+            let alike = rest.prefix { DeliveryResult($0) == result }
             statements.append(self.insertion(alike.map(\.row), result, of: job, pns, at: time))
             rest = rest.dropFirst(alike.count)
         }
@@ -29,9 +29,9 @@ package enum DeliveryTable {
     /// Lists all devices of some outcomes in one statement, which PostgreSQL alone reads; nil = there are none to list.
     package static func devices(of outcomes: [(outcome: BatchOutcome, job: Int64)]) -> SQLStatement? {
         let devices = outcomes.flatMap { outcome, job in
-            let accepted = DeviceResult(kind: .accepted, status: 0, reason: "")
+            let accepted = DeliveryResult(kind: .accepted, status: 0, reason: "")
             return
-                (outcome.acceptedRows.map { ($0, accepted) } + outcome.failures.map { ($0.row, DeviceResult($0)) })
+                (outcome.acceptedRows.map { ($0, accepted) } + outcome.failures.map { ($0.row, DeliveryResult($0)) })
                 .map { (job: job, pns: outcome.key.pns.number, row: $0, result: $1, at: outcome.at.milliseconds) }
         }
         guard !devices.isEmpty else { return nil }
@@ -48,7 +48,7 @@ package enum DeliveryTable {
 
     private static func insertion(
         _ rows: [Int64],
-        _ result: DeviceResult,
+        _ result: DeliveryResult,
         of job: Int64,
         _ pns: Int,
         at time: Timestamp
@@ -63,13 +63,13 @@ package enum DeliveryTable {
 }
 
 /// What devices have in common that are listed together.
-private struct DeviceResult: Equatable {
+private struct DeliveryResult: Equatable {
     let kind: DeliveryCountClass
     let status: Int
     let reason: String
 }
 
-extension DeviceResult {
+extension DeliveryResult {
     fileprivate init(_ failure: DeviceFailure) {
         self.init(kind: .failed(failure.failure), status: failure.status, reason: String(failure.reason.prefix(200)))
     }

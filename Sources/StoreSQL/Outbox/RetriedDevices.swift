@@ -13,7 +13,7 @@ package enum RetriedDevices {
 
     /// The credentials of the devices of a row of ``batches(of:)``, but for the default one.
     ///
-    /// A place in a list is no registration's row, and in a list only handles have a credential.
+    /// A place in a list is not a registration's row, and in a list only handles have a credential.
     package static func credentials(of batch: SQLRow, at pns: PushService) throws -> SQLStatement {
         let devices = try RetryList.decode(batch["retries"]).map(\.row)
         return """

@@ -22,7 +22,7 @@ extension TagList {
             let (listed, found) = (counts["listed"] as Int, counts["found"] as Int)
             return [
                 (listed - found, "tags of registrations are not in the audiences' index"),
-                (counts["tagged"] - found, "entries of the audiences' index are no registration's"),
+                (counts["tagged"] - found, "entries of the audiences' index belong to no registration"),
                 (listed - counts["live"], "tags are of registrations that are not live"),
                 (listed - counts["named"], "tags of registrations have no name in their app"),
             ]
@@ -39,7 +39,7 @@ extension TagList {
         ) { row in
             let isList = Result { () throws(StoreError) in try TagList(stored: row["tags"] as String?) }
             if row["is_json"] as Bool, case .success = isList { return true }
-            faults.append("registration \(row["id"] as String): its tags are no list of numbers")
+            faults.append("registration \(row["id"] as String): its tags are not a list of numbers")
             return faults.count < SQLiteStore.mostFaults
         }
         return faults

@@ -6,7 +6,7 @@ struct RowInsert: Sendable {
 
     /// - Parameters:
     ///   - table: The table with its columns.
-    ///   - constants: The values of its first columns that are no parameters.
+    ///   - constants: The values of its first columns that are not parameters.
     ///   - most: The most rows of a statement, a power of two.
     init(_ table: String, constants: [String] = [], most: Int) {
         let columns = table.count { $0 == "," } + 1 - constants.count

@@ -35,7 +35,7 @@ extension StoreError {
         case .SQLITE_CANTOPEN:
             "a file of the store cannot be opened: its folder must be there, and writable for this user"
         case .SQLITE_CORRUPT: "the file is damaged"
-        case .SQLITE_NOTADB: "the file is no SQLite database, or its beginning is damaged"
+        case .SQLITE_NOTADB: "the file is not a SQLite database, or its beginning is damaged"
         case .SQLITE_BUSY, .SQLITE_LOCKED: "another process has held the store for too long"
         default: nil
         }

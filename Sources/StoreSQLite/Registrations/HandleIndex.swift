@@ -36,7 +36,7 @@ extension HandleIndex {
             faults += missing
             let all: Int = try database.value("SELECT count(*) FROM handle_index") ?? 0
             let others = all - found
-            if others != 0 { faults.append("\(others) entries of handles are no live registration's") }
+            if others != 0 { faults.append("\(others) entries of handles belong to no live registration") }
             let gaps = """
                 SELECT count(*) FROM
                     (SELECT 1 FROM handle_index GROUP BY digest HAVING min(position) < 0 OR max(position) >= count(*))

@@ -43,12 +43,12 @@ struct ClassicBody {
         switch members["secure"] {
         case nil: self.isSecure = nil
         case .bool(let value): self.isSecure = value
-        case let other?: throw Problem.invalid("secure", "must be true or false, not \(other.kind)")
+        case let other?: throw Problem.invalid("secure", other.mustBe("true or false"))
         }
         switch members["platforms"] {
         case nil: self.platforms = nil
         case .array(let values): self.platforms = try SendTarget.services(values, member: "platforms", otherNames: true)
-        case let other?: throw Problem.invalid("platforms", "must be an array, not \(other.kind)")
+        case let other?: throw Problem.invalid("platforms", other.mustBe("an array"))
         }
     }
 

@@ -160,11 +160,11 @@ struct SendContent {
     private static func headers(_ form: StrictMembers) throws -> [NativeForm.Header] {
         guard let value = form["headers"] else { return [] }
         guard case .object(let members) = value else {
-            throw form.fault("headers", "must be an object, not \(value.kind)")
+            throw form.fault("headers", value.mustBe("an object"))
         }
         return try members.map { member in
             guard case .string(let text) = member.value else {
-                throw form.fault("headers.\(member.name)", "must be a string, not \(member.value.kind)")
+                throw form.fault("headers.\(member.name)", member.value.mustBe("a string"))
             }
             return (member.name, text)
         }

@@ -47,7 +47,7 @@ enum SendList {
         var tags: [Tag] = []
         tags.reserveCapacity(values.count)
         try Self.read(values, of: to, member, of: kind) { _, value throws(InvalidValue) in
-            guard case .string(let text) = value else { throw InvalidValue("must be a string, not \(value.kind)") }
+            guard case .string(let text) = value else { throw InvalidValue(value.mustBe("a string")) }
             tags.append(try tag(text))
         }
         return tags

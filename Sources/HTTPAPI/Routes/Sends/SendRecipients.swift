@@ -57,7 +57,7 @@ extension RecipientList {
         var list: [RegistrationID] = []
         list.reserveCapacity(values.count)
         try SendList.read(values, of: to, "registrations", of: "devices") { _, value throws(InvalidValue) in
-            guard case .string(let text) = value else { throw InvalidValue("must be a string, not \(value.kind)") }
+            guard case .string(let text) = value else { throw InvalidValue(value.mustBe("a string")) }
             guard let id = RegistrationID(text) else {
                 throw InvalidValue("must be an id: 1 to 128 letters, digits and - _ . ~")
             }
@@ -73,7 +73,7 @@ extension RecipientList {
         spec: AppSpec
     ) throws(InvalidValue) -> Recipient {
         guard case .object(let members) = value else {
-            throw InvalidValue("must be an object with service and handle, not \(value.kind)")
+            throw InvalidValue(value.mustBe("an object with service and handle"))
         }
         var service: String?
         var address: String?
@@ -88,7 +88,7 @@ extension RecipientList {
             }
             if ["credential", "reference"].contains(member.name), case .null = member.value { continue }
             guard case .string(let text) = member.value else {
-                throw InvalidValue(member: member.name, "must be a string, not \(member.value.kind)")
+                throw InvalidValue(member: member.name, member.value.mustBe("a string"))
             }
             let earlier: String?
             switch member.name {

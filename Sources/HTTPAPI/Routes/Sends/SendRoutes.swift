@@ -104,7 +104,7 @@ struct SendRoutes: Sendable {
             timeToLive: body.timeToLive,
             collapse: body.collapse
         )
-        // Those of the handles: what another service would refuse is no fault. Where they are none of those named, it goes nowhere.
+        // Those of the handles: what another service would refuse is not a fault. Where they are none of those named, it goes nowhere.
         let reached = body.services(spec)
         let services = reached.isEmpty ? body.content.services : reached
         try PayloadCheck.check(body.content.content, for: services, options: options, spec: spec)

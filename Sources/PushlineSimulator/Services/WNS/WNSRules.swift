@@ -42,7 +42,7 @@ struct WNSRules: Sendable {
         guard type != "wns/raw" else { return nil }
         let root = String(type.dropFirst("wns/".count))
         guard (try? XMLReader.read(Array(request.body.readableBytesView)))?.name == root else {
-            return Self.bad("The payload is no well-formed XML with the root \(root)")
+            return Self.bad("The payload is not well-formed XML with the root \(root)")
         }
         return nil
     }

@@ -7,7 +7,7 @@ import Store
 import StoreSQLite
 import Testing
 
-@testable import HubEmbedded
+@testable import Pipeline
 
 @Suite("A send to templates")
 struct TemplateFanOutTests {

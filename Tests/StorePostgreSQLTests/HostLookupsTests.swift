@@ -8,7 +8,7 @@ import Testing
 @Suite struct NameLookupsTests {
     @Test func aNameIsAskedForOnceByAllWhoWait() throws {
         let (asked, isOpen) = (NIOLockedValueBox(0), NIOLockedValueBox(false))
-        let lookups = NameLookups { _ in
+        let lookups = HostLookups { _ in
             asked.withLockedValue { $0 += 1 }
             while !isOpen.withLockedValue({ $0 }) { Thread.sleep(forTimeInterval: 0.01) }
             return ["192.0.2.1"]
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func theSystemKnowsThisHost() {
-        let system = NameLookups.system
+        let system = HostLookups.system
         #expect(system.addresses(of: "127.0.0.1", until: .now + .seconds(30)) == ["127.0.0.1"])
         #expect(system.addresses(of: "nothing.invalid", until: .now + .seconds(30)).isEmpty)
     }

@@ -4,7 +4,7 @@ import PushlineClient
 import struct PushModel.Tag
 
 /// A job in words, for people.
-struct JobText {
+struct JobLines {
     let job: Job
 
     /// The progress in one line.

@@ -2,7 +2,7 @@ import PushModel
 import Store
 import Testing
 
-@testable import HubEmbedded
+@testable import Pipeline
 
 /// How the sends of a group are divided, and which wait (rule 12).
 @Suite struct GroupFanOutTests {

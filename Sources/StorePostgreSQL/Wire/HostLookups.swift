@@ -4,8 +4,8 @@ import NIOConcurrencyHelpers
 import PushModel
 
 /// Asks the system for the addresses of names: nothing can end such a question, and whoever asks has a deadline.
-final class NameLookups: Sendable {
-    static let system = NameLookups(ask: SystemNames.addresses)
+final class HostLookups: Sendable {
+    static let system = HostLookups(ask: SystemNames.addresses)
 
     /// A question, which a thread of its own waits for, once for all who ask it meanwhile.
     private struct Question: @unchecked Sendable {

@@ -8,7 +8,7 @@ import StoreKit
 import StoreSQLite
 import Testing
 
-@testable import HubEmbedded
+@testable import Pipeline
 
 /// Fan-out goes on where a page of the audience ended early, and ends where the audience does.
 @Suite struct PartialPageTests {

@@ -7,7 +7,7 @@ import Store
 import StoreSQLite
 import Testing
 
-@testable import HubEmbedded
+@testable import Pipeline
 
 /// How far a fan-out comes, and what is published of it.
 @Suite struct FanOutTests {

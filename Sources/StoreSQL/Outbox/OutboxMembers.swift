@@ -3,7 +3,7 @@ package import Store
 import StoreKit
 
 /// A message and its open members, by the rows that name it.
-struct MessageMembers {
+struct OutboxMembers {
     let app: AppID
     let queue: WorkQueue
     /// The jobs of a message of another queue than deliveries, for ``JobEndings/abandon(_:reason:)``.
@@ -81,9 +81,9 @@ extension OutboxStore where Self: SQLEngine {
     package func split(_ message: MessageID) async throws {
         let clock = self.clock
         try await self.end(
-            SQLTransaction(reading: MessageMembers.reads(of: message.number)) { answers in
+            SQLTransaction(reading: OutboxMembers.reads(of: message.number)) { answers in
                 var (endings, answers) = (JobEndings(clock), answers[...])
-                try MessageMembers(&answers)?.split(&endings)
+                try OutboxMembers(&answers)?.split(&endings)
                 return endings.decision(())
             }
         )

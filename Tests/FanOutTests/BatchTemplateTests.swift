@@ -2,7 +2,7 @@ import PushModel
 import Store
 import Testing
 
-@testable import HubEmbedded
+@testable import Pipeline
 
 /// What of a send travels with its batches.
 @Suite struct BatchTemplateTests {

@@ -4,7 +4,7 @@ import NIOSSL
 import PushModel
 
 /// Looks at the certificate that a server shows, trusted or not: an end that is past can be told only so.
-enum ServedCertificate {
+enum PresentedCertificate {
     /// When the server's own certificate ends.
     ///
     /// The connection ends in the middle of its handshake: nothing is sent on it.

@@ -7,7 +7,7 @@ import StoreSQL
 ///
 /// The first reads what ``StoreKit/JobAdmission`` decides by, and takes numbers: so what comes of the jobs is known before anything is
 /// written. The second writes all of it, guarded by what was read.
-struct JobAcceptance: Sendable {
+struct AcceptanceWrites: Sendable {
     let listed: [ListedJob]
     let works: [StoredWork]
     /// The app's.

@@ -7,7 +7,7 @@ import StoreKit
 import StoreSQLite
 import Testing
 
-@testable import HubEmbedded
+@testable import Pipeline
 
 /// Registrations live as long as their app says, whatever the wall clock says as they are made; and no more of a user's than it says.
 @Suite struct LifetimeTests {

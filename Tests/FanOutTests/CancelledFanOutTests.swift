@@ -9,7 +9,7 @@ import StoreSQL
 import StoreSQLite
 import Testing
 
-@testable import HubEmbedded
+@testable import Pipeline
 
 /// A send that is cancelled while its devices are found: the fan-out ends with its step, whatever it would cost to the end.
 @Suite(.timeLimit(.minutes(3))) struct CancelledFanOutTests {

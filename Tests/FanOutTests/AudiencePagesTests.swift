@@ -2,7 +2,7 @@ import PushModel
 import Store
 import Testing
 
-@testable import HubEmbedded
+@testable import Pipeline
 
 struct AudiencePagesTests {
     private func audience(_ count: Int, handleBytes: Int, scannedThrough: Int64 = 1_000_000) -> AudiencePage {
