@@ -8,7 +8,7 @@ import StoreSQL
 /// Text is compared by its bytes (`COLLATE "C"`), as in every driver. What changes in a job's life stands in no index, so that such a
 /// change is written in place.
 enum Schema {
-    /// What has changed since version 1, which itself changes without steps while the driver is not finished.
+    /// What has changed since version 1, which itself changes without steps until a release has it.
     static let plan = SchemaPlan(steps: TrialStep.asked.map { SchemaStep(trial: $0) })
 
     /// What leads to version 1; its statements are ``tables``.
@@ -78,7 +78,8 @@ enum Schema {
     /// - Throws: ``StoreError`` where they are not there, or are another release's; ``WireFault``.
     static func keys(_ wire: Wire, until deadline: ContinuousClock.Instant) throws -> SchemaKeys {
         guard let found = try self.found(wire, until: deadline) else {
-            throw StoreError(.unavailable, "the database has no tables of a store's: pushline store migrate makes them")
+            let advice = "pushline store migrate --owner ROLE --password-file FILE makes them"
+            throw StoreError(.unavailable, "the database has no tables of a store's: \(advice)")
         }
         if let refusal = self.plan.refusal(of: found) { throw StoreError(.unavailable, refusal) }
         let keys = PostgreSQLStatement("SELECT key FROM store_key ORDER BY name")
