@@ -62,7 +62,7 @@ import Testing
             #expect(answer.json["toCount"]?.number == 250)
             let calls = try await Self.calls(api, answer, .apns)
             #expect(calls.count == 13)
-            let named = calls.flatMap { call in
+            let named = calls.flatMap { call -> [String] in
                 if case .call(let expression) = call { expression.tags.map(\.name) } else { [] }
             }
             #expect(Set(named).count == 250 && named.count == 250)
