@@ -62,8 +62,9 @@ import Testing
             #expect(answer.json["toCount"]?.number == 250)
             let calls = try await Self.calls(api, answer, .apns)
             #expect(calls.count == 13)
-            let named = calls.flatMap { call in
-                if case .call(let expression) = call { expression.tags.map(\.name) } else { [] }
+            let named = calls.flatMap { call -> [String] in
+                guard case .call(let expression) = call else { return [] }
+                return expression.tags.map(\.name)
             }
             #expect(Set(named).count == 250 && named.count == 250)
         }

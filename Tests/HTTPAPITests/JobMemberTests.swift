@@ -86,7 +86,8 @@ import Yams
         let selected = Self.job(expression, state: .queued) { _ in }
         let list = RecipientCount(kind: .handles, given: 1, count: 1, isAtHub: true)
         let listed = Self.job(Self.send(.list(list)), state: .running) { $0.calls = [] }
-        let found = try [removal, campaign, selected, listed].map(Self.members).reduce([]) { $0.union($1) }
+        let found = try [removal, campaign, selected, listed].map(Self.members)
+            .reduce(into: Set<String>()) { $0.formUnion($1) }
         #expect(found == Self.names)
     }
 
