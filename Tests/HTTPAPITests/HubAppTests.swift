@@ -63,7 +63,8 @@ import Testing
             let calls = try await Self.calls(api, answer, .apns)
             #expect(calls.count == 13)
             let named = calls.flatMap { call -> [String] in
-                if case .call(let expression) = call { expression.tags.map(\.name) } else { [] }
+                guard case .call(let expression) = call else { return [] }
+                return expression.tags.map(\.name)
             }
             #expect(Set(named).count == 250 && named.count == 250)
         }

@@ -1,13 +1,11 @@
 import Foundation
 import PushModel
-import PushlineClient
 import Store
 import Testing
 import Yams
 
 @testable import HTTPAPI
-@testable import PushlineClient
-
+@testable 
 /// The table of a job's members: what jobs have of it, and who else spells them.
 @Suite struct JobMemberTests {
     private static let names = Set(JobMember.all.map(\.name))
@@ -87,15 +85,15 @@ import Yams
         let selected = Self.job(expression, state: .queued) { _ in }
         let list = RecipientCount(kind: .handles, given: 1, count: 1, isAtHub: true)
         let listed = Self.job(Self.send(.list(list)), state: .running) { $0.calls = [] }
-        var found: Set<String> = []
-        for job in [removal, campaign, selected, listed] { found.formUnion(try Self.members(job)) }
+        let found = try [removal, campaign, selected, listed].map(Self.members)
+            .reduce(into: Set<String>()) { $0.formUnion($1) }
         #expect(found == Self.names)
     }
 
     /// PushlineClient writes them by hand; paths are its own.
     @Test func theClientHasEach() throws {
         let text = #"{"id":"","app":"","kind":"","state":"","isFinal":true,"priority":"","accepted":0,"expires":0}"#
-        let job = try JSONDecoder().decode(PushlineClient.Job.self, from: Data(text.utf8))
+        let job = try JSONDecoder().decode(ClientJob.self, from: Data(text.utf8))
         let members = Set(Mirror(reflecting: job).children.compactMap { $0.label })
         #expect(members == Self.names.subtracting(["href"]))
     }
