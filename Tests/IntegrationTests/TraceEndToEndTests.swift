@@ -81,30 +81,23 @@ import Testing
         }
     }
 
-    /// A line for each span, in the order of their starts, behind as many dots as it has parents.
-    private static func drawn(_ spans: [(service: String, span: Span)]) -> [String] {
-        let all = spans.map(\.span)
-        func lines(under parent: String, _ depth: Int) -> [String] {
-            spans.filter { $0.span.parentSpanId == parent }.sorted {
-                $0.span.startTimeUnixNano < $1.span.startTimeUnixNano
-            }
-            .flatMap { service, span in
-                [String(repeating: ".", count: depth) + "\(service) \(span.name)"]
-                    + lines(under: span.spanId, depth + 1)
-            }
+    /// The way from the caller's span to one of them, by services and names; nil where one of its parents is not there.
+    private static func way(to span: Span, among spans: [(service: String, span: Span)]) -> [String]? {
+        var way: [String] = []
+        var next = span.spanId
+        while next != Self.caller {
+            guard let found = spans.first(where: { $0.span.spanId == next }) else { return nil }
+            way.append("\(found.service) \(found.span.name)")
+            next = found.span.parentSpanId ?? ""
         }
-        #expect(all.allSatisfy { $0.startTimeUnixNano <= $0.endTimeUnixNano })
-        return lines(under: Self.caller, 0)
+        return way.reversed()
     }
 
-    private static let lineOfOneSend = [
-        "pushline-api POST /api/sends",
-        ".pushline-api send pushline.send.normal.v2",
-        "..pushline-send-worker process pushline.send.normal.v2",
-        "...pushline-send-worker fan out",
-        "....pushline-send-worker send pushline.deliver.apns.normal.v2",
-        ".....pushline-delivery-worker process pushline.deliver.apns.normal.v2",
-        "......pushline-delivery-worker push apns",
+    private static let wayOfOneSend = [
+        "pushline-api POST /api/sends", "pushline-api send pushline.send.normal.v2",
+        "pushline-send-worker process pushline.send.normal.v2", "pushline-send-worker fan out",
+        "pushline-send-worker send pushline.deliver.apns.normal.v2",
+        "pushline-delivery-worker process pushline.deliver.apns.normal.v2", "pushline-delivery-worker push apns",
     ]
 
     @Test func aSendIsFollowedFromItsCallerToThePushService() async throws {
@@ -120,19 +113,25 @@ import Testing
             )
             let job = try await installation.finished(try #require(answer.headers["pushline-job"]))
             #expect(job.totals.accepted == 20)
-            try await eventually("all spans are there") {
-                collector.spans(of: Self.trace).count >= Self.lineOfOneSend.count
+            try await eventually("all spans are there, each under another") {
+                let spans = collector.spans(of: Self.trace)
+                return spans.contains { $0.span.name == "push apns" }
+                    && spans.allSatisfy { Self.way(to: $0.span, among: spans) != nil }
             }
             let spans = collector.spans(of: Self.trace)
-            #expect(Self.drawn(spans) == Self.lineOfOneSend && spans.count == Self.lineOfOneSend.count)
+            let ways = spans.map { Self.way(to: $0.span, among: spans) }
+            // A busy machine may take a slice more, or try a device again; it has no span for each.
+            #expect(ways.contains(Self.wayOfOneSend) && spans.count < 20, "\(ways)")
+            #expect(spans.allSatisfy { $0.span.startTimeUnixNano <= $0.span.endTimeUnixNano })
             #expect(spans.allSatisfy { $0.span.traceState == "congo=t61" })
             #expect(Set(spans.map(\.span.kind)) == [1, 2, 3, 4, 5])
-            // Whoever has the trace finds the lines.
+            // Whoever has the trace finds the lines; each look at the job is a request with a trace of its own.
+            let request = try #require(answer.headers["request-id"])
             for program in ["api", "send-worker", "delivery-worker"] {
                 let lines = try await installation.log(of: program).split(separator: "\n").map { line in
                     try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
                 }
-                let ofJob = lines.filter { $0["job.id"] == job.id && $0["request.id"] != nil }
+                let ofJob = lines.filter { $0["job.id"] == job.id && $0["request.id"] == request }
                 #expect(!ofJob.isEmpty && ofJob.allSatisfy { $0["trace_id"] == Self.trace }, "\(program): \(ofJob)")
             }
         }
@@ -157,7 +156,8 @@ import Testing
             try await eventually("all spans are there, each under another") {
                 let spans = collector.spans(of: Self.trace)
                 return spans.contains { $0.span.name == "process pushline.send.normal.v2" }
-                    && spans.count(where: { $0.span.name == "push fcm" }) == 3 && Self.drawn(spans).count == spans.count
+                    && spans.count(where: { $0.span.name == "push fcm" }) == 3
+                    && spans.allSatisfy { Self.way(to: $0.span, among: spans) != nil }
             }
             let spans = collector.spans(of: Self.trace)
             for name in ["send pushline.deliver.fcm.normal.v2", "process pushline.deliver.fcm.normal.v2"] {
