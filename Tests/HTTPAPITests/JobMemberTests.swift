@@ -5,7 +5,7 @@ import Testing
 import Yams
 
 @testable import HTTPAPI
-@testable
+
 /// The table of a job's members: what jobs have of it, and who else spells them.
 @Suite struct JobMemberTests {
     private static let names = Set(JobMember.all.map(\.name))
