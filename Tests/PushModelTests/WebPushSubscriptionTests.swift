@@ -157,7 +157,7 @@ import Testing
             "10.0.0.1=127.0.0.1:1",
         ]
         for text in wrong { #expect(throws: InvalidValue.self, "\(text)") { try ConnectTo([text]) } }
-        #expect(throws: InvalidValue("a.com is led to two places")) {
+        #expect(throws: InvalidValue("a.com is mapped to two addresses")) {
             try ConnectTo(["a.com=127.0.0.1:1", "A.com=127.0.0.1:2"])
         }
     }

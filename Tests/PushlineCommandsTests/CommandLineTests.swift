@@ -149,7 +149,7 @@ import Testing
             let arguments = command + ["--url", "http://127.0.0.1:1", "--key", "k"]
             var parsed = try #require(try PushlineCommand.parseAsRoot(arguments) as? any AsyncParsableCommand)
             let failure = await #expect(throws: CommandFailure.self) { try await parsed.run() }
-            #expect(failure?.message.hasPrefix("0190 is no job's whole id, which has 36 characters") == true)
+            #expect(failure?.message.hasPrefix("0190 is not a whole job id, which has 36 characters") == true)
         }
     }
 

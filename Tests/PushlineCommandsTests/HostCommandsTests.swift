@@ -318,7 +318,7 @@ import Testing
         }
         #expect(try await add("Ann", "default") == ["Ann: added to default as user"])
         let failure = await #expect(throws: CommandFailure.self) { try await add("ann", "default") }
-        #expect(failure?.message.contains("default has an account named Ann") == true)
+        #expect(failure?.message.contains("default already has the account Ann") == true)
         #expect(failure?.message.contains("add Ann to change it") == true)
         #expect(try await add("Ann", "default") == ["Ann: password and role set in default as user"])
         for name in ["Ann", "ann"] { #expect(try await add(name, "shop") == ["\(name): added to shop as user"]) }
