@@ -122,7 +122,8 @@ import Testing
         let withoutKey = try await Self.ask(gone, key: nil)
         #expect(withoutKey.map(\.subject) == ["certificate", "server"])
         #expect(Self.faults(withoutKey) == ["server"])
-        #expect(withoutKey.last?.words.contains("/healthz answers 404, which is not Pushline's answer: check --url") == true)
+        let words = withoutKey.last?.words
+        #expect(words?.contains("/healthz answers 404, which is not Pushline's answer: check --url") == true)
         // A proxy may let the API through and nothing else.
         let behind = try await Self.ask(["/healthz": .init(404), "/readyz": .init(404)])
         #expect(Self.faults(behind) == ["server", "readiness"])

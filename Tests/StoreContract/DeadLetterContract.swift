@@ -203,7 +203,7 @@ import Testing
         let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
         self.time.advance(.seconds(100))
         guard case .refused(let reason) = try await self.replay(letter) else { throw Unexpected("replayed") }
-        #expect(reason.hasPrefix("its job's time is over since 20"))
+        #expect(reason.hasPrefix("its job expired at 20"))
         #expect(try await self.scenario.job(job.id).state == .completed)
     }
 
