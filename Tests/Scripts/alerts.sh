@@ -63,10 +63,10 @@ sed -n '/^| panel | query |$/,/^$/p' "$ROOT/docs/operations.md" | sed '1,2d;$d' 
 same "the table of the dashboard's queries in docs/operations.md" "$WORK/panels" "$WORK/table"
 
 # All that is named is what the programs export: metrics (a histogram's are three series), and their labels.
-sed -nE '/MetricDescription\($/{n;s/^ *"([a-z_]+)",$/\1/p}' "$METRICS/MetricDescription+All.swift" >"$WORK/names"
-sed -nE 's/.*MetricDescription\("([a-z_]+)".*/\1/p' "$METRICS/MetricDescription+All.swift" >>"$WORK/names"
-sed -nE '/MetricDescription\($/{n;h;n;/^ *\.histogram,$/{x;s/^ *"([a-z_]+)",$/\1/p}}' "$METRICS/MetricDescription+All.swift" >"$WORK/histograms"
-declared=$(grep -c ' = MetricDescription(' "$METRICS/MetricDescription+All.swift")
+sed -nE '/MetricDescription\($/{n;s/^ *"([a-z_]+)",$/\1/p}' "$METRICS"/MetricDescription+*.swift >"$WORK/names"
+sed -nE 's/.*MetricDescription\("([a-z_]+)".*/\1/p' "$METRICS"/MetricDescription+*.swift >>"$WORK/names"
+sed -nE '/MetricDescription\($/{n;h;n;/^ *\.histogram,$/{x;s/^ *"([a-z_]+)",$/\1/p}}' "$METRICS"/MetricDescription+*.swift >"$WORK/histograms"
+declared=$(cat "$METRICS"/MetricDescription+*.swift | grep -c ' = MetricDescription(')
 [ "$(wc -l <"$WORK/names")" -eq "$declared" ] || fail "not every metric's name can be read in Sources/PushlineMetrics"
 [ -s "$WORK/histograms" ] || fail "no histogram can be read in Sources/PushlineMetrics"
 {
