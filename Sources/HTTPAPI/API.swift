@@ -130,6 +130,7 @@ package struct API: Sendable {
             + UserRoutes(context: context).routes
             + DeadLetterRoutes(context: context).routes
             + QueueRoutes(context: context).routes
+            + ActRoutes(context: context).routes
             + HealthRoutes(context: context).routes
             + (context.configuration.settings.page ? PageRoutes().routes : [])
     }

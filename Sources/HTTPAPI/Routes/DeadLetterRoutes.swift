@@ -47,8 +47,11 @@ struct DeadLetterRoutes: Sendable {
 
     private func discard(_ request: APIRequest) async throws -> Response {
         let id = try Self.id(request)
-        guard let letter = try await self.context.store.discard(deadLetter: id, app: request.app) else {
-            throw Self.missing("\(id)")
+        let letter = try await self.context.act(.deadDiscard, target: "\(id)", request) {
+            guard let letter = try await self.context.store.discard(deadLetter: id, app: request.app) else {
+                throw Self.missing("\(id)")
+            }
+            return letter
         }
         self.log("An operator discarded a dead letter", id: id, job: letter.job, request: request)
         return Response(status: .noContent)
@@ -56,19 +59,21 @@ struct DeadLetterRoutes: Sendable {
 
     private func replay(_ request: APIRequest) async throws -> Response {
         let id = try Self.id(request)
-        switch try await self.context.store.replay(deadLetter: id, app: request.app) {
-        case nil: throw Self.missing("\(id)")
-        case .refused(let reason): throw Problem(.conflict, "this dead letter cannot be replayed: \(reason)")
-        case .begun(let job, let devices):
-            self.context.monitor.forget(job)
-            self.log("An operator replayed a dead letter", id: id, job: job, request: request)
-            let answer = JSONValue.members([
-                "job": .string(job.description),
-                "href": .string("\(request.prefix)jobs/\(job)"),
-                "devices": devices.map(JSONValue.integer),
-            ])
-            return .json(answer, status: .accepted)
+        let (job, devices) = try await self.context.act(.deadReplay, target: "\(id)", request) {
+            switch try await self.context.store.replay(deadLetter: id, app: request.app) {
+            case nil: throw Self.missing("\(id)")
+            case .refused(let reason): throw Problem(.conflict, "this dead letter cannot be replayed: \(reason)")
+            case .begun(let job, let devices): (job, devices)
+            }
         }
+        self.context.monitor.forget(job)
+        self.log("An operator replayed a dead letter", id: id, job: job, request: request)
+        let answer = JSONValue.members([
+            "job": .string(job.description),
+            "href": .string("\(request.prefix)jobs/\(job)"),
+            "devices": devices.map(JSONValue.integer),
+        ])
+        return .json(answer, status: .accepted)
     }
 
     private func log(_ message: Logger.Message, id: Int64, job: JobID?, request: APIRequest) {

@@ -66,10 +66,15 @@ struct JobRoutes: Sendable {
         let job = try await self.visible(request)
         guard job.work.kind == .send else { throw Problem(.conflict, "a change of a registration cannot be cancelled") }
         guard !job.state.isFinal else { throw Self.ended(job.state) }
-        guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else { throw Self.missing }
-        self.context.monitor.forget(job.id)
-        // It may have ended between the two looks.
-        guard !stopped.state.isFinal || stopped.state == .cancelled else { throw Self.ended(stopped.state) }
+        let stopped = try await self.context.act(.jobCancel, target: "\(job.id)", request) {
+            guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else {
+                throw Self.missing
+            }
+            self.context.monitor.forget(job.id)
+            // It may have ended between the two looks.
+            guard !stopped.state.isFinal || stopped.state == .cancelled else { throw Self.ended(stopped.state) }
+            return stopped
+        }
         var answer = JobAnswer(stopped, JobWait(request, for: stopped.work, self.context.configuration))
         if !answer.hasCome, answer.wait.time > .zero {
             let found = try await self.context.intake.find(

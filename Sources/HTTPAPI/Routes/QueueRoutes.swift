@@ -34,14 +34,18 @@ struct QueueRoutes: Sendable {
     private func pause(_ request: APIRequest) async throws -> Response {
         let queue = try Self.queue(request)
         let caller = try request.caller.description
-        try await self.context.store.apply(.pause(.begin(queue, app: request.app, by: caller)))
+        _ = try await self.context.act(.queuePause, target: "\(queue)", request) {
+            try await self.context.store.apply(.pause(.begin(queue, app: request.app, by: caller)))
+        }
         self.log("An operator paused a queue", queue, request)
         return try await self.answer(queue, request)
     }
 
     private func resume(_ request: APIRequest) async throws -> Response {
         let queue = try Self.queue(request)
-        let isResumed = try await self.context.store.apply(.pause(.end(queue, app: request.app)))
+        let isResumed = try await self.context.act(.queueResume, target: "\(queue)", request) {
+            try await self.context.store.apply(.pause(.end(queue, app: request.app)))
+        }
         if isResumed { self.log("An operator resumed a queue", queue, request) }
         guard try await !self.context.store.pauses().contains(where: { $0.queue == queue && $0.app == nil }) else {
             throw Problem(

@@ -100,7 +100,8 @@ package struct APIFront: WebFront {
                 app: app,
                 spec: spec,
                 identity: identity,
-                client: client
+                client: client,
+                connection: context.connection
             )
             return try await match.route.handler(asked)
         }

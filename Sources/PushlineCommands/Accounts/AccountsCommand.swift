@@ -72,7 +72,10 @@ struct AccountsCommand: AsyncParsableCommand {
                     )
                 }
                 let account = Account(app: app, name: name, role: role, isDisabled: false, created: .now)
-                try await store.apply(.account(.put(account, passwordHash: hash)))
+                let kind = known == nil ? ActKind.accountAdd : .accountChange
+                _ = try await store.act(.ofHost(kind, app: app, user: name, target: role.rawValue)) {
+                    try await store.apply(.account(.put(account, passwordHash: hash)))
+                }
                 return (app, known == nil)
             }
             let output = JSONValue.members([

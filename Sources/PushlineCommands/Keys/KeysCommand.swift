@@ -44,7 +44,9 @@ struct KeysCommand: AsyncParsableCommand {
                 let app = try await self.app.id(in: store)
                 let key = APIKey(app: app, name: self.name, role: role, created: .now, revoked: nil)
                 do {
-                    try await store.apply(.key(.add(key, hash: secret.hash)))
+                    _ = try await store.act(.ofHost(.keyAdd, app: app, target: "\(self.name), \(role.rawValue)")) {
+                        try await store.apply(.key(.add(key, hash: secret.hash)))
+                    }
                 } catch let error as StoreError where error.code == .conflict {
                     throw CommandFailure.failed(try await store.takenKeyName(self.name, app: app))
                 }
