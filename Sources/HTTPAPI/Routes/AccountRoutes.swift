@@ -19,7 +19,7 @@ struct AccountRoutes: Sendable {
     }
 
     private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
+        try request.caller.requireSeeingAll()
         let list = try ListQuery(request, filters: [])
         let page = try await self.context.store.accounts(
             AccountQuery(app: request.app, cursor: list.cursor, limit: list.limit)

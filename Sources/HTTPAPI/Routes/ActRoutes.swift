@@ -11,7 +11,7 @@ struct ActRoutes: Sendable {
     var routes: [Route] { [Route(.get, "/api/audit", handler: self.list)] }
 
     private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
+        try request.caller.requireSeeingAll()
         let list = try ListQuery(request, filters: ["by", "action", "state", "since"])
         let page = try await self.context.store.acts(
             ActQuery(

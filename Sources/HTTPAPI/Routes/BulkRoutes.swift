@@ -24,7 +24,13 @@ struct BulkRoutes: Sendable {
                 embeddedOnly: Self.reason,
                 handler: self.importRegistrations
             ),
-            Route(.get, "/api/registrations/export", embeddedOnly: Self.reason, handler: self.export),
+            Route(
+                .get,
+                "/api/registrations/export",
+                embeddedOnly: Self.reason,
+                isForViewers: false,
+                handler: self.export
+            ),
         ]
     }
 

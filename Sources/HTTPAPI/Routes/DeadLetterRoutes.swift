@@ -21,7 +21,7 @@ struct DeadLetterRoutes: Sendable {
     }
 
     private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
+        try request.caller.requireSeeingAll()
         let list = try ListQuery(request, filters: [])
         let page = try await self.context.store.deadLetters(
             DeadLetterQuery(
@@ -37,6 +37,7 @@ struct DeadLetterRoutes: Sendable {
     }
 
     private func show(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireSeeingAll()
         let id = try Self.id(request)
         guard let found = try await self.context.store.deadLetter(id, app: request.app) else {
             throw Self.missing("\(id)")
@@ -46,6 +47,7 @@ struct DeadLetterRoutes: Sendable {
     }
 
     private func discard(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
         let id = try Self.id(request)
         let letter = try await self.context.act(.deadDiscard, target: "\(id)", request) {
             guard let letter = try await self.context.store.discard(deadLetter: id, app: request.app) else {
@@ -58,6 +60,7 @@ struct DeadLetterRoutes: Sendable {
     }
 
     private func replay(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
         let id = try Self.id(request)
         let (job, devices) = try await self.context.act(.deadReplay, target: "\(id)", request) {
             switch try await self.context.store.replay(deadLetter: id, app: request.app) {
@@ -85,9 +88,8 @@ struct DeadLetterRoutes: Sendable {
 
     private static func missing(_ id: String) -> Problem { .notFound("there is no dead letter \(id.prefix(40))") }
 
-    /// The message that an operator asks about, without a query.
+    /// The message that is asked about, without a query.
     private static func id(_ request: APIRequest) throws -> Int64 {
-        try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         let text = request.parameters["id"] ?? ""
         guard let id = Int64(text), id > 0, String(id) == text else { throw Self.missing(text) }

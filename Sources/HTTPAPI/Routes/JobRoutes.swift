@@ -33,7 +33,7 @@ struct JobRoutes: Sendable {
             cursor: try list.cursor,
             limit: try list.limit
         )
-        if caller.role != .operator {
+        if !caller.seesAll {
             if let user = query.user, user != caller.user {
                 throw Problem.forbidden("only an operator may list the jobs of others")
             }

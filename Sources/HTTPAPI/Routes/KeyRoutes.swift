@@ -18,7 +18,7 @@ struct KeyRoutes: Sendable {
     }
 
     private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
+        try request.caller.requireSeeingAll()
         _ = try request.query.strict(known: [])
         let keys = try await self.context.store.keys(.app(request.app))
         return .page(keys.map { Self.text($0, secret: nil) }, cursor: nil)
@@ -32,7 +32,7 @@ struct KeyRoutes: Sendable {
         let name = try members.requiredString("name")
         do { try APIKey.check(name: name) } catch { throw Problem.invalid([error.named("name")]) }
         guard let role = Role(rawValue: try members.requiredString("role")), role != .user else {
-            throw members.fault("role", "must be sender or operator")
+            throw members.fault("role", "must be sender, viewer or operator")
         }
         let secret = APIKeySecret.make()
         let key = APIKey(app: request.app, name: name, role: role, created: .now, revoked: nil)

@@ -19,7 +19,7 @@ struct QueueRoutes: Sendable {
     }
 
     private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
+        try request.caller.requireSeeingAll()
         _ = try request.query.strict(known: [])
         let pauses = try await self.context.store.pauses()
         let load = try await self.context.store.queues(of: request.app)
