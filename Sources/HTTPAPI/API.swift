@@ -121,6 +121,7 @@ package struct API: Sendable {
             + SendRoutes(context: context).routes
             + SendLinesRoute(context: context).routes
             + JobRoutes(context: context).routes
+            + JobDetailRoutes(context: context).routes
             + BulkRoutes(context: context).routes
             + RegistrationRoutes(context: context).routes
             + ChannelRoutes(context: context).routes
