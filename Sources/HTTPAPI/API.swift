@@ -122,6 +122,7 @@ package struct API: Sendable {
             + SendLinesRoute(context: context).routes
             + JobRoutes(context: context).routes
             + JobDetailRoutes(context: context).routes
+            + JobBulkRoutes(context: context).routes
             + BulkRoutes(context: context).routes
             + RegistrationRoutes(context: context).routes
             + ChannelRoutes(context: context).routes
@@ -130,6 +131,7 @@ package struct API: Sendable {
             + KeyRoutes(context: context).routes
             + UserRoutes(context: context).routes
             + DeadLetterRoutes(context: context).routes
+            + DeadLetterBulkRoutes(context: context).routes
             + QueueRoutes(context: context).routes
             + ActRoutes(context: context).routes
             + HealthRoutes(context: context).routes

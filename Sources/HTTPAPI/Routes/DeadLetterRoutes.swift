@@ -22,14 +22,10 @@ struct DeadLetterRoutes: Sendable {
 
     private func list(_ request: APIRequest) async throws -> Response {
         try request.caller.requireSeeingAll()
-        let list = try ListQuery(request, filters: [])
-        let page = try await self.context.store.deadLetters(
-            DeadLetterQuery(
-                app: request.app,
-                cursor: try list.cursor,
-                limit: try list.limit
-            )
-        )
+        let list = try ListQuery(request, filters: ["queue", "type"])
+        var query = DeadLetterQuery(app: request.app, cursor: try list.cursor, limit: try list.limit)
+        (query.queue, query.type) = (list["queue"], list["type"])
+        let page = try await self.context.store.deadLetters(query)
         return .page(
             page.items.map { DeadLetterText(letter: $0, prefix: request.prefix).value(nil) },
             cursor: page.cursor

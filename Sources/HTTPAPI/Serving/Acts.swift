@@ -39,6 +39,7 @@ extension RouteContext {
     ///
     /// - Parameters:
     ///   - kind: What it does.
+    ///   - user: The user that it is about.
     ///   - target: What it is done to.
     ///   - request: The request that asks for it.
     ///   - work: Does it.
@@ -47,13 +48,14 @@ extension RouteContext {
     /// - Throws: What the work throws; `StoreError` where nothing could be written, and nothing was done.
     func longAct<Value>(
         _ kind: ActKind,
+        user: UserName? = nil,
         target: String? = nil,
         _ request: APIRequest,
         _ work: () async throws -> Value,
         result: (Value) -> String?
     ) async throws -> Value {
         guard try request.caller.role == .operator else { return try await work() }
-        let act = try self.newAct(kind, target: target, request)
+        let act = try self.newAct(kind, user: user, target: target, request)
         let number = try await self.store.record(.new(act, .begun))
         do {
             let value = try await work()
