@@ -134,6 +134,8 @@ package struct API: Sendable {
             + DeadLetterBulkRoutes(context: context).routes
             + QueueRoutes(context: context).routes
             + ActRoutes(context: context).routes
+            + AppRoutes().routes
+            + OverviewRoutes(context: context).routes
             + HealthRoutes(context: context).routes
             + (context.configuration.settings.page ? PageRoutes().routes : [])
     }

@@ -81,7 +81,7 @@ struct QueueRoutes: Sendable {
         return queue
     }
 
-    private static func text(
+    static func text(
         _ queue: WorkQueue,
         load: QueueLoad?,
         pauses: [Pause],
@@ -105,6 +105,7 @@ struct QueueRoutes: Sendable {
                 }
             ),
             "waiting": .integer(load.waiting),
+            "oldestSeconds": load.members > 0 ? .integer(Int(load.oldest.components.seconds)) : nil,
             "open": isDelivering ? .integer(load.open) : nil,
             "deferred": isDelivering ? .integer(load.deferred) : nil,
         ])
