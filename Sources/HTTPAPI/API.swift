@@ -121,6 +121,8 @@ package struct API: Sendable {
             + SendRoutes(context: context).routes
             + SendLinesRoute(context: context).routes
             + JobRoutes(context: context).routes
+            + JobDetailRoutes(context: context).routes
+            + JobBulkRoutes(context: context).routes
             + BulkRoutes(context: context).routes
             + RegistrationRoutes(context: context).routes
             + ChannelRoutes(context: context).routes
@@ -129,7 +131,11 @@ package struct API: Sendable {
             + KeyRoutes(context: context).routes
             + UserRoutes(context: context).routes
             + DeadLetterRoutes(context: context).routes
+            + DeadLetterBulkRoutes(context: context).routes
             + QueueRoutes(context: context).routes
+            + ActRoutes(context: context).routes
+            + AppRoutes().routes
+            + OverviewRoutes(context: context).routes
             + HealthRoutes(context: context).routes
             + (context.configuration.settings.page ? PageRoutes().routes : [])
     }

@@ -25,7 +25,9 @@ package struct PushlineCommand: AsyncParsableCommand {
         subcommands: [
             AppsCommand.self, AccountsCommand.self, UsersCommand.self, KeysCommand.self, HubCommand.self,
             ChannelsCommand.self, SendCommand.self, JobsCommand.self, JobCommand.self, NotificationsCommand.self,
-            RegistrationsCommand.self, DeadCommand.self, QueuesCommand.self, StoreCommand.self, DoctorCommand.self,
+            RegistrationsCommand.self, DeadCommand.self, QueuesCommand.self, TopCommand.self, AuditCommand.self,
+            StoreCommand.self,
+            DoctorCommand.self,
         ]
     )
 

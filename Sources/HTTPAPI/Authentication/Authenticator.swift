@@ -80,6 +80,9 @@ struct Authenticator: Sendable {
             let found = try await self.credential(name: name, password: password, app: app, users: spec.users) {
                 client
             }
+            guard found.account.role != .viewer else {
+                throw Problem.forbidden("a viewer only sees what is there, and has no page of their own")
+            }
             return (found.account.name, found.passwordHash)
         case .demonstration:
             try self.requireLoopback(spec, named: authority)

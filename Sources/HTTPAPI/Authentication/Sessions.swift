@@ -86,13 +86,14 @@ struct Sessions: Sendable {
     /// Without a challenge: a browser would ask its user for a password, and hide the answer from the page.
     static let ended = Problem(.unauthorized, "there is no session, or it has ended: sign in with POST /api/session")
 
-    /// The app may have given the demonstration scheme up since, and the account may be disabled by one who did not know of it.
+    /// The app may have given the demonstration scheme up since, and the account may be disabled by one who did not know of it, or be a
+    /// viewer's now: a session would have devices and sends of its own.
     private func mayStay(_ session: Session, _ spec: AppSpec) async throws -> Bool {
         guard spec.authentication == .accounts else { return true }
         guard !session.isDemonstration,
             let credential = try await self.directory.account(session.user, app: session.app)
         else { return false }
-        return !credential.account.isDisabled
+        return !credential.account.isDisabled && credential.account.role != .viewer
     }
 }
 

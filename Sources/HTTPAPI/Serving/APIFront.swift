@@ -82,6 +82,7 @@ package struct APIFront: WebFront {
             try await self.admit(request, match: match, connection: context.connection)
         }
         if let identity { exchange.admitted(identity.logged, of: identity.app) }
+        guard identity?.role != .viewer || match.route.isForViewers else { throw Caller.onlyOperators }
         if spec.azureHub != nil, let reason = match.route.embeddedOnly {
             throw Problem(.unprocessableContent, "the app's registrations are at its Azure hub: \(reason)", type: "hub")
         }
@@ -100,7 +101,8 @@ package struct APIFront: WebFront {
                 app: app,
                 spec: spec,
                 identity: identity,
-                client: client
+                client: client,
+                connection: context.connection
             )
             return try await match.route.handler(asked)
         }

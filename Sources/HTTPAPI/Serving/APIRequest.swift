@@ -28,6 +28,8 @@ final class APIRequest: Sendable {
     let identity: Caller?
     /// Who asks where no caller is known; nil on other routes.
     let client: IPAddress?
+    /// The other end of the connection.
+    let connection: SocketAddress?
 
     init(
         _ request: Request,
@@ -36,7 +38,8 @@ final class APIRequest: Sendable {
         app: AppID,
         spec: AppSpec,
         identity: Caller?,
-        client: IPAddress? = nil
+        client: IPAddress? = nil,
+        connection: SocketAddress? = nil
     ) {
         self.head = request.head
         self.path = request.uri.path
@@ -52,6 +55,7 @@ final class APIRequest: Sendable {
         self.spec = spec
         self.identity = identity
         self.client = client
+        self.connection = connection
     }
 
     /// - Throws: ``Problem`` 401 on a route that admits anybody.

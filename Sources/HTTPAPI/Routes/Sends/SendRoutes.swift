@@ -28,9 +28,10 @@ struct SendRoutes: Sendable {
                 "/api/sends/count",
                 body: .send,
                 embeddedOnly: "it counts no audience before a send; a job shows what it counted",
+                isForViewers: true,
                 handler: self.count
             ),
-            Route(.post, "/api/sends/preview", body: .send, handler: self.preview),
+            Route(.post, "/api/sends/preview", body: .send, isForViewers: true, handler: self.preview),
         ]
     }
 
