@@ -362,7 +362,7 @@ let package = Package(
         .target(name: "SeededRandom", path: "Tests/SeededRandom"),
         .target(
             name: "RawHTTP",
-            dependencies: ["CZlib", nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL],
+            dependencies: [nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL],
             path: "Tests/RawHTTP"
         ),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),

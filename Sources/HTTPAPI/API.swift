@@ -10,9 +10,11 @@ package import WebServing
 
 /// The HTTP API: routes, authentication, limits and background services.
 ///
-/// Runtime puts ``responder`` behind a Hummingbird application and ``services`` into the service group before it.
+/// Runtime puts ``responder`` behind a Hummingbird application, ``console`` behind another, and ``services`` into the service group before them.
 package struct API: Sendable {
     package let responder: WebResponder<APIFront>
+    /// The same routes for the console, with its pages and its sessions; on a port of its own.
+    package let console: WebResponder<APIFront>
     /// Run these as long as the server serves; they are to be shut down after it.
     package let services: [any Service]
     private let store: any ResultStore
@@ -52,33 +54,13 @@ package struct API: Sendable {
         let large = LargeBodies(limits: configuration.serving)
         let directory = CallerDirectory(store: store, lifetime: configuration.directoryLifetime)
         let failures = SignInFailures(logger: logger)
-        let sessions = Sessions(
-            store: store,
+        let tokens = TokenSignIn(
             directory: directory,
-            lifetime: configuration.settings.sessionLifetime,
-            idle: configuration.settings.sessionIdle
-        )
-        let authenticator = Authenticator(
-            directory: directory,
-            passwords: passwords,
-            tokens: TokenSignIn(
-                directory: directory,
-                failures: failures,
-                mostWaiting: max(1, configuration.settings.inFlight / 8),
-                logger: logger
-            ),
-            sessions: sessions,
             failures: failures,
-            proxies: configuration.settings.trustedProxies,
-            isLoopback: configuration.isLoopback
+            mostWaiting: max(1, configuration.settings.inFlight / 8),
+            logger: logger
         )
-        let apps = AppDirectory(store: store, lifetime: configuration.directoryLifetime)
         let monitor = JobMonitor(broker: broker) { try await store.jobs($0) }
-        let watchers = JobWatchers(monitor: monitor, logger: logger) { JobEventRoute.event($0, prefix: $1) }
-        let events = JobEventRoute(watchers: watchers, most: configuration.jobWatchers) { request, app in
-            guard let spec = try await apps.spec(of: app) else { throw Problem.notFound("no such app") }
-            return try await authenticator.caller(request, app: app, spec: spec) { nil }
-        }
         let context = RouteContext(
             configuration: configuration,
             store: store,
@@ -91,20 +73,16 @@ package struct API: Sendable {
             metricsText: metricsText,
             logger: logger
         )
-        let front = APIFront(
-            table: RouteTable(
-                API.routes(context) + SessionRoutes(authenticator: authenticator).routes + events.routes
-            ),
-            limits: CallerLimits(limits: configuration.serving, large: large),
-            apps: apps,
-            authenticator: authenticator
+        let watchers = JobWatchers(monitor: monitor, logger: logger) { JobEventRoute.event($0, prefix: $1) }
+        let fronts = APIFronts(
+            context: context,
+            apps: AppDirectory(store: store, lifetime: configuration.directoryLifetime),
+            tokens: tokens,
+            failures: failures,
+            watchers: watchers,
+            limits: CallerLimits(limits: configuration.serving, large: large)
         )
-        self.responder = WebResponder(
-            front,
-            proxies: configuration.settings.trustedProxies,
-            accessLog: configuration.serving.accessLog,
-            logger: logger
-        )
+        (self.responder, self.console) = (fronts.responder(.page), fronts.responder(.console))
         self.services = intake.services + [watchers]
         self.store = store
     }
@@ -114,7 +92,7 @@ package struct API: Sendable {
         try await self.store.apps().filter { $0.value.authentication == .demonstration }.keys.sorted()
     }
 
-    /// Every route of ours, the classic ones first.
+    /// Every route of ours but sessions, events and pages, the classic ones first.
     static func routes(_ context: RouteContext) -> [Route] {
         ClassicRegistrationRoutes(context: context).routes
             + ClassicNotificationRoutes(context: context).routes
@@ -137,7 +115,6 @@ package struct API: Sendable {
             + AppRoutes().routes
             + OverviewRoutes(context: context).routes
             + HealthRoutes(context: context).routes
-            + (context.configuration.settings.page ? PageRoutes().routes : [])
     }
 }
 

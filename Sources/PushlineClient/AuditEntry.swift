@@ -10,7 +10,7 @@ public struct AuditEntry: Sendable, Equatable, Codable, Identifiable {
     public let at: Date
     /// Who did it: `account:`, `key:` or `host:` and a name, or `removed:` for a user who was removed since.
     public let by: String
-    /// `api`, or `host` for the command line tool on the store itself.
+    /// `api`, `console`, or `host` for the command line tool on the store itself.
     public let via: String
     /// The client's address, or the host's name.
     public let from: String

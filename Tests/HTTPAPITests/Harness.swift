@@ -44,6 +44,8 @@ struct Harness: Sendable {
         /// Bytes of the disk that uploads leave alone.
         var reserve = 0
         var setup = TestingSetup.router
+        /// Whose port it is.
+        var front = SessionKind.page
         /// Where it logs.
         var logger: Logger = {
             var logger = Logger(label: "test")
@@ -81,8 +83,9 @@ struct Harness: Sendable {
             passwords: passwords,
             metricsText: { "up 1\n" }
         )
+        let responder = options.front == .page ? api.responder : api.console
         let application = Application(
-            responder: api.responder,
+            responder: responder,
             server: HTTPServerBuilder { responder in
                 RetainedConnections(HTTP1Channel(responder: responder, configuration: Self.server))
             },
@@ -95,7 +98,7 @@ struct Harness: Sendable {
                 store: store,
                 broker: broker,
                 passwords: passwords,
-                table: api.responder.front.table,
+                table: responder.front.table,
                 client: client
             )
             try await body(harness)

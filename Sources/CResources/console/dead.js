@@ -54,7 +54,7 @@ export function open(main, { signal }) {
     let [replayed, refused, first] = [0, 0, ""];
     const work = async (tell) => {
       for (let after; ;) {
-        const answer = await post("dead/replay", after === undefined ? body : { ...body, after });
+        const answer = await post("dead/replay", { ...body, after });
         replayed += answer.replayed;
         refused += answer.refused;
         first ||= answer.refusals?.[0]?.reason ?? "";
@@ -79,10 +79,11 @@ export function open(main, { signal }) {
       title: `Discard ${plural(group.count, "dead letter")}?`, words: "They are gone for good, and their work is not done. What was counted for them stays.",
       count: group.count, verb: `Discard ${plural(group.count, "letter")}`, isDangerous: true,
       work: async (tell) => {
-        for (;;) {
-          const answer = await post("dead/discard", body);
+        for (let after; ;) {
+          const answer = await post("dead/discard", { ...body, after });
           discarded += answer.discarded;
-          if (answer.left === 0 || answer.discarded === 0) return;
+          after = answer.next;
+          if (answer.left === 0 || after === undefined) return;
           tell(`${number(discarded)} discarded …`);
         }
       },

@@ -50,13 +50,8 @@ function ends({ ends, at }, row) {
   return put(row.ends, left < 0 ? "has ended" : `in ${duration(left)}`);
 }
 
-function lines(app) {
-  const { limits = {} } = app;
-  const many = (value, unit = "") => value && `${number(value)}${unit}`;
-  return [
-    ["Name", app.name], ["Hub", app.hub], ["Sign-in", app.authentication], ["Names of users", app.users === "folded" ? "in any letter case" : app.users],
-    ["Devices recorded", app.recording], ["Requests a second", many(app.requestsPerSecond)], ["Registrations a user", many(limits.registrationsPerUser)],
-    ["Tags a registration", many(limits.tagsPerRegistration)], ["A registration lives", many(limits.registrationLifetimeDays, " days")], ["Backlog at most", many(limits.backlog)],
-    ["Pages that may call", app.origins?.join(", ")], ["Issuer of tokens", app.issuer],
-  ];
+/** What else its file says, as it says it. */
+function lines({ name, hub, declaration = {} }) {
+  const words = (value) => (Array.isArray(value) ? value.map(words).join(", ") : value !== null && typeof value === "object" ? Object.entries(value).map(([key, inner]) => `${key}: ${words(inner)}`).join(", ") : String(value));
+  return [["Name", name], ["Hub", hub], ...Object.entries(declaration).map(([key, value]) => [key, words(value)])];
 }

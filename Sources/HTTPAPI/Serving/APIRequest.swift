@@ -30,6 +30,8 @@ final class APIRequest: Sendable {
     let client: IPAddress?
     /// The other end of the connection.
     let connection: SocketAddress?
+    /// By what way an act comes that it asks for.
+    let via: ActVia
 
     init(
         _ request: Request,
@@ -39,7 +41,8 @@ final class APIRequest: Sendable {
         spec: AppSpec,
         identity: Caller?,
         client: IPAddress? = nil,
-        connection: SocketAddress? = nil
+        connection: SocketAddress? = nil,
+        via: ActVia = .api
     ) {
         self.head = request.head
         self.path = request.uri.path
@@ -56,6 +59,7 @@ final class APIRequest: Sendable {
         self.identity = identity
         self.client = client
         self.connection = connection
+        self.via = via
     }
 
     /// - Throws: ``Problem`` 401 on a route that admits anybody.

@@ -78,11 +78,22 @@ extension RouteContext {
         target: String? = nil,
         _ request: APIRequest
     ) throws -> NewAct {
+        self.newAct(kind, by: try request.caller.description, user: user, target: target, request)
+    }
+
+    /// The act of somebody whom no caller stands for yet.
+    func newAct(
+        _ kind: ActKind,
+        by: String,
+        user: UserName? = nil,
+        target: String? = nil,
+        _ request: APIRequest
+    ) -> NewAct {
         let proxies = self.configuration.settings.trustedProxies
         return NewAct(
             app: request.app,
-            by: try request.caller.description,
-            via: .api,
+            by: by,
+            via: request.via,
             origin: proxies.client(of: request.connection, headers: request.head.headerFields).text,
             kind: kind,
             user: user,

@@ -75,6 +75,8 @@ package struct NewAct: Sendable, Equatable {
 package enum ActVia: String, Sendable, CaseIterable {
     /// The API, with a key, a password or a token.
     case api
+    /// A session of the console.
+    case console
     /// The command line tool, on the store itself.
     case host
 }
@@ -91,6 +93,8 @@ package struct ActKind: RawRepresentable, Sendable, Hashable {
     package static let appApply = ActKind(rawValue: "app.apply")
     package static let channelAdd = ActKind(rawValue: "channel.add")
     package static let channelRemove = ActKind(rawValue: "channel.remove")
+    package static let consoleLink = ActKind(rawValue: "console.link")
+    package static let consoleOpen = ActKind(rawValue: "console.open")
     package static let deadDiscard = ActKind(rawValue: "dead.discard")
     package static let deadReplay = ActKind(rawValue: "dead.replay")
     package static let devicesExport = ActKind(rawValue: "devices.export")
@@ -103,6 +107,8 @@ package struct ActKind: RawRepresentable, Sendable, Hashable {
     package static let ruleAdd = ActKind(rawValue: "rule.add")
     package static let ruleChange = ActKind(rawValue: "rule.change")
     package static let ruleRemove = ActKind(rawValue: "rule.remove")
+    /// A send that somebody wrote on the console; those of backends have their jobs.
+    package static let send = ActKind(rawValue: "send")
     package static let storeMigrate = ActKind(rawValue: "store.migrate")
     package static let storeMove = ActKind(rawValue: "store.move")
     package static let storeRestore = ActKind(rawValue: "store.restore")
@@ -110,9 +116,9 @@ package struct ActKind: RawRepresentable, Sendable, Hashable {
 
     /// All that this Pushline writes, in the order of their names.
     package static let all = [
-        Self.accountAdd, accountChange, accountRemove, appApply, channelAdd, channelRemove, deadDiscard, deadReplay,
-        devicesExport, devicesImport, jobCancel, keyAdd, keyRevoke, queuePause, queueResume, ruleAdd, ruleChange,
-        ruleRemove, storeMigrate, storeMove, storeRestore, userRemove,
+        Self.accountAdd, accountChange, accountRemove, appApply, channelAdd, channelRemove, consoleLink, consoleOpen,
+        deadDiscard, deadReplay, devicesExport, devicesImport, jobCancel, keyAdd, keyRevoke, queuePause, queueResume,
+        ruleAdd, ruleChange, ruleRemove, send, storeMigrate, storeMove, storeRestore, userRemove,
     ]
 }
 
