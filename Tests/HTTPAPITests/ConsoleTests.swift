@@ -19,6 +19,10 @@ import Testing
         }
     }
 
+    private static func open(_ api: Harness, _ body: String) async throws -> Harness.Answer {
+        try await api.call(.post, "/api/session", as: .nobody, body: body, headers: SessionTests.page)
+    }
+
     @Test func aSessionHasTheRoleThatTheAccountHasNow() async throws {
         try await Self.run { api async throws in
             let root = try await SessionTests.signIn(api, "root")
@@ -45,16 +49,17 @@ import Testing
         try await Self.run { api async throws in
             for name in ["alice", "desk"] {
                 let body = #"{"user":"\#(name)","password":"\#(name)-password"}"#
-                let answer = try await api.call(.post, "/api/session", as: .nobody, body: body, headers: SessionTests.page)
+                let answer = try await Self.open(api, body)
                 #expect(answer.status == 403, "\(answer.text)")
             }
             let wrong = #"{"user":"root","password":"wrong"}"#
-            let answer = try await api.call(.post, "/api/session", as: .nobody, body: wrong, headers: SessionTests.page)
+            let answer = try await Self.open(api, wrong)
             #expect(answer.status == 401 && answer.headers[.wwwAuthenticate] == nil)
             let root = try await SessionTests.signIn(api, "root")
             for site in ["cross-site", "same-site"] {
                 let headers = ["Sec-Fetch-Site": site]
-                #expect(try await SessionTests.call(api, .post, "/api/queues/send/pause", root, headers: headers).status == 403)
+                let path = "/api/queues/send/pause"
+                #expect(try await SessionTests.call(api, .post, path, root, headers: headers).status == 403)
             }
             // The cookie of the app's page, and a secret of its own under the console's name.
             let page = root.replacing("__Host-console", with: "__Host-pushline")
@@ -86,12 +91,12 @@ import Testing
             // It is no cookie.
             #expect(try await SessionTests.call(api, .get, "/api/jobs", "__Host-console=\(secret.text)").status == 401)
             let body = #"{"link":"\#(secret.text)"}"#
-            let opened = try await api.call(.post, "/api/session", as: .nobody, body: body, headers: SessionTests.page)
+            let opened = try await Self.open(api, body)
             #expect(opened.status == 201 && opened.json["user"]?.text == "root")
-            let again = try await api.call(.post, "/api/session", as: .nobody, body: body, headers: SessionTests.page)
+            let again = try await Self.open(api, body)
             #expect(again.status == 401)
             let both = #"{"link":"\#(secret.text)","user":"root","password":"root-password"}"#
-            let refused = try await api.call(.post, "/api/session", as: .nobody, body: both, headers: SessionTests.page)
+            let refused = try await Self.open(api, both)
             #expect(refused.status == 400)
         }
     }
@@ -143,7 +148,8 @@ import Testing
     }
 
     /// Keeps a secret of the operator's, as for a session of that kind.
-    private static func keep(_ secret: SessionSecret, for purpose: SessionSecret.Purpose, in api: Harness) async throws {
+    private static func keep(_ secret: SessionSecret, for purpose: SessionSecret.Purpose, in api: Harness) async throws
+    {
         let root = try UserName("root", .folded)
         let account = try #require(try await api.store.account(root, app: .default))
         let session = NewSession(

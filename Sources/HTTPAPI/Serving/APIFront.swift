@@ -59,8 +59,9 @@ package struct APIFront: WebFront {
     /// - Throws: What keeps the declaration from being read: without it the request must not be executed, because its page could not
     ///   read the answer.
     private func declaredOrigin(of request: Request) async throws -> String? {
-        // No page but the console's own has business there.
-        guard self.kind == .page, let origin = request.headers.text(of: .origin), let app = CrossOrigin.app(of: request.uri.path),
+        // At the console no page but its own has business.
+        guard self.kind == .page, let origin = request.headers.text(of: .origin),
+            let app = CrossOrigin.app(of: request.uri.path),
             let spec = try await self.limits.arrive({ try await self.apps.spec(of: app) }),
             spec.api.origins.contains(where: { $0.text == origin })
         else { return nil }

@@ -24,7 +24,9 @@ struct ConsoleCommand: AsyncParsableCommand {
     func run() async throws {
         let settings = try self.host.configuration().api
         guard settings.consolePort != 0 else {
-            throw CommandFailure.failed("there is no console: api.console_port (PUSHLINE_API_CONSOLE_PORT) says on which port it is")
+            throw CommandFailure.failed(
+                "there is no console: api.console_port (PUSHLINE_API_CONSOLE_PORT) says on which port it is"
+            )
         }
         let secret = SessionSecret.make()
         let app = try await self.host.withStore(isChanging: true) { store in
@@ -49,7 +51,8 @@ struct ConsoleCommand: AsyncParsableCommand {
             throw CommandFailure.failed("\(app) has no account \(name) that may sign in: pushline accounts add")
         }
         guard [.operator, .viewer].contains(found.account.role) else {
-            throw CommandFailure.failed("\(name) is a \(found.account.role.rawValue), and the console is for operators and viewers")
+            let role = found.account.role.rawValue
+            throw CommandFailure.failed("\(name) is a \(role), and the console is for operators and viewers")
         }
         let link = NewSession(
             app: app,

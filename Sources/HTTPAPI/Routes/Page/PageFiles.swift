@@ -64,7 +64,8 @@ struct PageFiles: Sendable {
         if Self.isKnown(tag, to: asked) { return Response(status: .notModified, headers: headers) }
         headers[.contentType] = file.type
         if compressed != nil { headers[.contentEncoding] = "gzip" }
-        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: compressed?.content ?? file.content))
+        let content = compressed?.content ?? file.content
+        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: content))
     }
 
     /// Nothing but this server's own files, no markup that a script makes of text, no other page around it.
@@ -96,7 +97,8 @@ struct PageFiles: Sendable {
 
     /// Whether the client takes gzip, as browsers say it; whoever gives it a weight gets the file as it is.
     private static func takesGzip(_ headers: HTTPFields) -> Bool {
-        headers.text(of: .acceptEncoding)?.split(separator: ",").contains { $0.trimming().lowercased() == "gzip" } == true
+        let codings = headers.text(of: .acceptEncoding)?.split(separator: ",") ?? []
+        return codings.contains { $0.trimming().lowercased() == "gzip" }
     }
 }
 
