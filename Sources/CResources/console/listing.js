@@ -1,7 +1,7 @@
 // A list in pieces: the newest first, older ones when they are asked for, and what it says where it has nothing.
 
 import { h, put, show } from "./dom.js";
-import { act, button, empty, faultLine, get, given, poll, reason } from "./page.js";
+import { act, button, empty, faultLine, piece, poll, reason } from "./page.js";
 import { restore } from "./table.js";
 
 /**
@@ -11,8 +11,8 @@ import { restore } from "./table.js";
 export function listing({ list, path, values, signal, seconds, nothing, noMatch = nothing, limit = 50, key = ({ id }) => id }) {
   const [fault, none] = [faultLine(), h("div")];
   const more = button("More", "quiet small", (element) => act(element, async () => {
-    const piece = await get(`${path}?${given({ ...values, limit, cursor })}`);
-    [items, cursor] = [[...items, ...piece.items], piece.cursor];
+    const found = await piece(path, { ...values, limit, cursor });
+    [items, cursor] = [[...items, ...found.items], found.cursor];
     render();
   }));
   let [items, cursor, round] = [[], undefined, 0];
@@ -28,13 +28,13 @@ export function listing({ list, path, values, signal, seconds, nothing, noMatch 
 
   async function look() {
     const mine = (round += 1);
-    const piece = await get(`${path}?${given({ ...values, limit })}`);
+    const now = await piece(path, { ...values, limit });
     // Another question was asked meanwhile, or the page was left.
     if (mine !== round || signal.aborted) return;
     put(fault, "");
-    const found = new Set(piece.items.map(key));
-    if (items.length === 0) cursor = piece.cursor;
-    items = [...piece.items, ...items.filter((item) => !found.has(key(item)))];
+    const found = new Set(now.items.map(key));
+    if (items.length === 0) cursor = now.cursor;
+    items = [...now.items, ...items.filter((item) => !found.has(key(item)))];
     render();
     restore();
   }

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { h, put, show } from "./dom.js";
 import { audience, failures, number, percent, plural, services, states } from "./format.js";
-import { act, ask, button, empty, faultLine, filters, get, given, head, input, poll, post, reason, say, select, session } from "./page.js";
+import { act, ask, button, empty, faultLine, filters, given, head, input, piece, poll, post, reason, say, select, session } from "./page.js";
 import { barOf, chipOf, linkOf, restore, table, timeOf } from "./table.js";
 
 const size = 50;
@@ -81,7 +81,7 @@ class Sends {
   /** The API is asked for it. */
   ask(more = {}) {
     const { state, ...others } = this.values;
-    return get(`jobs?${given({ kind: "send", limit: size, ...others, ...(state === "unfinished" ? { unfinished: true } : { state }), ...more })}`);
+    return piece("jobs", { kind: "send", limit: size, ...others, ...(state === "unfinished" ? { unfinished: true } : { state }), ...more });
   }
 
   filter() {
