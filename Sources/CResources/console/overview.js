@@ -55,14 +55,12 @@ function trouble(now) {
   for (const { name, allApps, by, since } of now.queues.flatMap(({ name, pauses }) => pauses.map((pause) => ({ name, ...pause })))) {
     add("warn", `pause ${name} ${allApps}`, `${name} is paused`, `${allApps ? "for all apps" : `by ${by ?? "somebody"}`}, for ${duration((time - new Date(since)) / 1000)}`, "queues", "queues");
   }
-  if (now.dead.count > 0) add("warn", "dead", `${atLeast(now.dead)}${plural(now.dead.count, "dead letter")}`, "Work that could not be done, and waits for somebody to decide.", "dead", "dead letters");
+  if (now.dead.count > 0) add("warn", "dead", `${now.dead.isComplete ? "" : "At least "}${plural(now.dead.count, "dead letter")}`, "Work that could not be done, and waits for somebody to decide.", "dead", "dead letters");
   if (now.space && now.space.free < 2e9) add("bad", "space", `${bytes(now.space.free)} of disk left`, "Near the end, new work is refused.");
   const unique = [...new Map(list.map((entry) => [entry.key, entry])).values()];
   unique.sort((one, other) => (one.kind === other.kind ? 0 : one.kind === "bad" ? -1 : 1));
   return unique.length > 0 ? unique : [{ kind: "good", key: "well", what: "Nothing needs you", why: "No queue is paused, no credential is refused, no letter is dead." }];
 }
-
-const atLeast = ({ isComplete }) => (isComplete ? "" : "at least ");
 
 function makeAlert() {
   const [what, why, link] = [h("strong"), h("span"), h("a")];
@@ -93,7 +91,7 @@ function figures() {
     underWay.show(now.sends.isComplete ? number(count) : `over ${number(count - 1)}`, open > 0 ? `${plural(open, "device")} to go` : "");
     const oldest = Math.max(0, ...now.queues.map(({ oldestSeconds = 0 }) => oldestSeconds));
     waiting.show(number(now.queues.reduce((sum, { waiting }) => sum + waiting, 0)), oldest > 0 ? `the oldest for ${duration(oldest)}` : "");
-    dead.show(number(now.dead.count), now.dead.count > 0 ? `${atLeast(now.dead)}so many wait for a decision` : "none");
+    dead.show(`${number(now.dead.count)}${now.dead.isComplete ? "" : "+"}`, now.dead.count > 0 ? "wait for a decision" : "none");
     show(space.node, now.space);
     if (now.space) space.show(bytes(now.space.free), now.space.store === undefined ? "" : `the store has ${bytes(now.space.store)}`);
   } };

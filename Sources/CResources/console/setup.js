@@ -13,7 +13,7 @@ export function open(main, { signal }) {
     ["State", "long", ({ breaker, isKnown }, row) => [chipOf(row, breaker ? "refused" : isKnown ? "in use" : "not known", breaker ? "bad" : isKnown ? "good" : "quiet"),
       breaker ? `refused since ${moment(breaker.since)}: ${breaker.reason}` : ""]],
     ["Ends", "short named", ends],
-    ["Devices a second", "number", ({ devicesPerSecond }) => (devicesPerSecond ? number(devicesPerSecond) : "–")],
+    ["Limit", "number", ({ devicesPerSecond }) => (devicesPerSecond ? `${number(devicesPerSecond)} a second` : "–")],
     ["", "short", ({ service }, row) => linkOf(row, `#/sends?state=unfinished&service=${service}`, "Its sends")],
   ]);
   const none = empty("No push service is declared", "The app has no credentials, so nothing can be sent. Declare them in its file:", copyable("pushline apps apply FILE").node);
