@@ -12,8 +12,8 @@ export function open(main, { query, keep, signal }) {
   const values = Object.fromEntries(["by", "action", "state"].map((name) => [name, query.get(name) ?? ""]));
   const list = table("Acts", ({ id }) => id, [
     ["What", "head", ({ action, target, user }) => [action, [user, target].filter(Boolean).join(": ")]],
-    ["Who", "long", ({ by, role, via }) => [by.startsWith("removed:") ? "a user who was removed" : by, [role, via === "host" ? "on the host" : `by ${via}`].filter(Boolean).join(", ")]],
-    ["When", "short", ({ at }) => moment(at)],
+    ["Who", "long", ({ by, via }) => [by.startsWith("removed:") ? "a user who was removed" : by, via === "host" ? "on the host" : `by ${via === "api" ? "the API" : "the console"}`]],
+    ["When", "", ({ at }) => moment(at)],
     ["From", "long named", ({ from }) => from ?? "–"],
     ["Result", "long", ({ state, result }, row) => [chipOf(row, state, kinds[state] ?? "quiet"), result ?? (state === "begun" ? "what became of it is not known" : "")]],
   ]);
