@@ -1,3 +1,4 @@
+import Intake
 import Logging
 import PushModel
 import PushlineTracing
