@@ -1,5 +1,6 @@
 import Authentication
 import HTTPTypes
+import NIOCore
 import PushModel
 import Store
 import Testing
