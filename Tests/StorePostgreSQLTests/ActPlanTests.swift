@@ -25,7 +25,7 @@ import Testing
         let other = try AppID("other")
         for app in [AppID.default, other] { try await self.fixture.engine.apply(.app(app, AppSpec())) }
         if isFull { try await self.fixture.fillActs() }
-        for _ in 0..<3 { try await self.fixture.engine.record(self.act(other, .queuePause, by: "key:shop")) }
+        for _ in 0..<3 { _ = try await self.fixture.engine.record(self.act(other, .queuePause, by: "key:shop")) }
         let queries = [AppID.default, other, nil].flatMap { app in
             [
                 ActQuery(app: app, limit: 10), ActQuery(app: app, by: "key:shop", limit: 10),
