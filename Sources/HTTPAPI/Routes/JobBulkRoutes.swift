@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Intake
 import PushModel
 import Store
 import WebServing

@@ -1,3 +1,4 @@
+import Broker
 import HTTPTypes
 import Hummingbird
 import Intake

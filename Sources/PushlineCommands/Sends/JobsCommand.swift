@@ -101,7 +101,7 @@ struct CancelJobCommand: AsyncParsableCommand {
             how many were reached. Its state is cancelling while devices at a worker are counted; `pushline job ID --watch` \
             shows how it ends. A final job cannot be cancelled.
 
-            With --label, --state, --key or --user it cancels all unfinished sends that match and are there now; --dry-run only counts them.
+            With --label, --state, --by-key or --user it cancels all unfinished sends that match and are there now; --dry-run only counts them.
             """
     )
 
@@ -113,8 +113,8 @@ struct CancelJobCommand: AsyncParsableCommand {
     @Option(help: "All sends in this state, such as queued.", completion: KnownValues.jobStates)
     var state: String?
 
-    @Option(help: "All sends that this key asked for.")
-    var key: String?
+    @Option(help: "All sends that the key of this name asked for.")
+    var byKey: String?
 
     @Option(help: "All sends by this user.")
     var user: String?
@@ -126,14 +126,14 @@ struct CancelJobCommand: AsyncParsableCommand {
     var id: String?
 
     private var filter: JobFilter {
-        JobFilter(label: self.label, state: self.state, key: self.key, user: self.user)
+        JobFilter(label: self.label, state: self.state, key: self.byKey, user: self.user)
     }
 
     func validate() throws {
         try KnownValues.check(self.state, "--state", KnownValues.jobStateNames)
         guard (self.id == nil) == (self.filter != JobFilter()) else {
             throw ValidationError(
-                "Give the id of one send, or --label, --state, --key or --user for all that match."
+                "Give the id of one send, or --label, --state, --by-key or --user for all that match."
             )
         }
         guard self.id == nil || !self.dryRun else { throw ValidationError("--dry-run goes with all that match.") }
