@@ -60,15 +60,20 @@ extension Composition {
 
     private static func database(_ url: String, as owner: TableOwner?, isNew: Bool) throws -> MovedDatabase {
         let addresses = try ServerAddresses(url)
-        guard let owner, let programs = addresses.role else {
+        guard let owner else {
             throw ConfigurationError(
-                "the address names the programs' role (postgresql://ROLE@HOST/DATABASE), and --owner the role that owns the tables"
+                "PostgreSQL: give --owner ROLE --password-file FILE: the role that owns the tables"
             )
         }
-        return try MovedDatabase(
-            addresses.connecting(as: owner.role, passwordFile: owner.passwordFile),
-            programs: programs,
-            makesTables: isNew
-        )
+        guard let programs = addresses.role else {
+            throw ConfigurationError("the address names no role for the programs: postgresql://ROLE@HOST/DATABASE")
+        }
+        return try owner.askingForPassword {
+            try MovedDatabase(
+                addresses.connecting(as: owner.role, passwordFile: owner.passwordFile),
+                programs: programs,
+                makesTables: isNew
+            )
+        }
     }
 }

@@ -84,6 +84,15 @@ package struct TableOwner: Sendable {
     package let passwordFile: String?
 
     package init(role: String, passwordFile: String?) { (self.role, self.passwordFile) = (role, passwordFile) }
+
+    /// Does something as that role; where the server asks for a password that nobody gave, the error says how.
+    func askingForPassword<Value>(_ work: () throws -> Value) throws -> Value {
+        do { return try work() } catch let error as StoreError
+            where self.passwordFile == nil && error.message.contains("no password supplied")
+        {
+            throw StoreError(error.code, "\(error.message); give --password-file FILE with the one of \(self.role)")
+        }
+    }
 }
 
 /// What people are told of a kind of store.

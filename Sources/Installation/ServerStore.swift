@@ -62,7 +62,10 @@ struct ServerStore: ConfiguredStore {
     }
 
     func pendingSteps(as owner: TableOwner?) throws -> (found: SchemaVersion, steps: ArraySlice<SchemaStep>) {
-        try Migrator(self.servers(as: owner)).pendingSteps()
+        func steps() throws -> (found: SchemaVersion, steps: ArraySlice<SchemaStep>) {
+            try Migrator(self.servers(as: owner)).pendingSteps()
+        }
+        return try owner?.askingForPassword(steps) ?? steps()
     }
 
     func checkOlderPrograms(before number: Int) throws {

@@ -8,8 +8,6 @@ package import StoreKit
 package import StoreSQL
 
 /// The store in a PostgreSQL, which many hosts share.
-///
-/// It is not finished: no program opens one.
 package final class PostgreSQLStore: SQLEngine {
     package let clock: StoreClock
     package let cursors: ListCursors

@@ -15,7 +15,7 @@ def read_environment(path):
         pairs = [line.rstrip("\n").split("=", 1) for line in file if "=" in line and not line.startswith("export")]
     environment = dict(pairs)
     environment["users"] = dict(user.split(":", 1) for user in environment["PUSHLINE_USERS"].split(","))
-    environment["folder"] = os.path.dirname(environment["PUSHLINE_STORE"])
+    environment["folder"] = os.path.dirname(environment["PUSHLINE_STORE_PATH"])
     environment["PUSHLINE_API"] = f"http://127.0.0.1:{environment['PUSHLINE_API_PORT']}"
     return environment
 
@@ -46,7 +46,7 @@ def declare(binaries, environment, autopush, gcm, work):
     ]:
         assert declared in web, declared
         web = web.replace(declared, ours)
-    settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE"]}
+    settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE_PATH"]}
 
     def pushline(*arguments, text=None):
         return subprocess.run([f"{binaries}/pushline", *arguments], env=settings, input=text, check=True, stdout=subprocess.PIPE, text=True).stdout

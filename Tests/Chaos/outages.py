@@ -12,7 +12,7 @@ from installation import boot_time
 # Seconds that a host may be away: longer than Patroni's ttl, so that another takes over.
 AWAY = 32
 # Until the cluster must be whole again, on a busy machine too.
-WHOLE = 180
+WHOLE = 300
 
 
 class Outages:

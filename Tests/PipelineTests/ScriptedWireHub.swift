@@ -66,8 +66,10 @@ final class ScriptedWireHub: NotificationHub, WireHubs {
     func take(_ send: HubSend) async throws -> String? {
         let answer: Result<String?, HubError> = self.state.withLockedValue { state in
             state.sends.append(send)
-            if let list = send.listed, list.contains(where: { $0.handle.map { state.bad.contains($0.text) } ?? false })
-            {
+            let isBad = send.listed?.contains { device in
+                if case .device(let handle)? = device.target { state.bad.contains(handle.text) } else { false }
+            }
+            if isBad == true {
                 return .failure(HubError(.refused, "no handle of mine", status: 400))
             }
             return state.answers.isEmpty ? .success("n-\(state.sends.count)") : state.answers.removeFirst()

@@ -128,11 +128,26 @@ import Testing
         withExtendedLifetime(program) {}
     }
 
+    @Test func theOwnerAndItsPasswordAreAskedFor() throws {
+        let path = try self.makeStore()
+        let target = MovePlace.servers(self.url)
+        let cases: [(TableOwner?, String)] = [
+            (nil, "give --owner ROLE --password-file FILE"),
+            (TableOwner(role: "owner", passwordFile: nil), "give --password-file FILE"),
+        ]
+        for (owner, words) in cases {
+            let error = #expect(throws: (any Error).self) {
+                try Composition.move(from: .file(path), to: target, as: owner) { _, _ in }
+            }
+            #expect(error.map { "\($0)".contains(words) } == true)
+        }
+    }
+
     @Test func nothingIsOverwritten() throws {
         let path = try self.makeStore()
         _ = try self.move(.file(path), .servers(self.url))
         let again = #expect(throws: StoreError.self) { try self.move(.file(path), .servers(self.url)) }
-        #expect(again?.code == .conflict)
+        #expect(again?.code == .conflict && again?.message.hasPrefix("this store was moved here already") == true)
         let over = #expect(throws: StoreError.self) { try self.move(.servers(self.url), .file(path)) }
         #expect(over?.code == .conflict)
     }

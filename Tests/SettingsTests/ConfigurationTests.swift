@@ -112,7 +112,7 @@ import Testing
         ("apo:\n  port: 1", "pushline.yaml:1: apo: unknown; did you mean api?"),
         (
             "port: 1",
-            "pushline.yaml:1: port: unknown; known are store, retention, broker, api, hub, workers, delivery, simulator, process, log"
+            "pushline.yaml:1: port: unknown; known are store, retention, broker, api, hub, workers, delivery, simulator, process, log, traces"
         ),
         (
             "workers:\n  port: 1",

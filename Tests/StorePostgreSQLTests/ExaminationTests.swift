@@ -49,10 +49,48 @@ import Testing
         #expect(apart.count == 1 && apart[0].contains("are not the servers of one store"), "\(apart)")
     }
 
+    @Test(arguments: [
+        (
+            "connection to server at \"two\", port 5432 failed: Connection refused",
+            "start it, or take it out of store.url"
+        ),
+        ("no answer in time", "start it, or take it out of store.url"),
+        ("its name is not known, or was not looked up in time", "correct its name in store.url"),
+        ("failed: SSL error: certificate verify failed", "name the authority of its certificate in store.url"),
+        (
+            "failed: root certificate file \"/nonexistent/.postgresql/root.crt\" does not exist",
+            "certificate in store.url: sslrootcert=FILE"
+        ),
+        ("failed: server certificate for \"two\" does not match host name \"three\"", "as its certificate does"),
+        ("failed: could not read root certificate file \"/ca.pem\": Permission denied", "make that file readable"),
+        ("the file of the store's password cannot be read: /store", "make that file readable for the programs' user"),
+        ("failed: FATAL:  password authentication failed for user \"pushline\"", "its password in store.password_file"),
+        ("failed: fe_sendauth: no password supplied", "its password in store.password_file"),
+        (
+            "failed: FATAL:  no pg_hba.conf entry for host \"nine\", user \"pushline\"",
+            "let this host and role in there"
+        ),
+        ("failed: No route to host", "mend that, or take it out of store.url"),
+    ])
+    func whatIsToBeDoneFitsTheReason(_ reason: String, _ remedy: String) {
+        let found = self.wrong([self.server("two", .unreachable(reason))])
+        #expect(found.count == 1 && found[0].hasPrefix("PostgreSQL server: two: \(reason); "), "\(found)")
+        #expect(found.allSatisfy { $0.contains(remedy) }, "\(found)")
+        let isAway = remedy.hasPrefix("start it")
+        #expect(found.allSatisfy { $0.contains("start it") == isAway })
+    }
+
+    @Test func oneServerWithoutAStandbyIsNoted() {
+        let primary = self.primary { $0.synchronousStandbyNames = "" }
+        let seen = ServerExamination(servers: [self.three[0]], primary: primary).observations
+        #expect(seen.first { $0.subject == "PostgreSQL commits" }?.verdict == .note)
+    }
+
     @Test func whoCanTakeTheServersPlaceIsSaid() {
         let found = self.wrong([ServerExamination.Server(name: "one", state: .standby, weakMode: "require")])
         #expect(
-            found.count == 1 && found[0].hasPrefix("PostgreSQL TLS: one: sslmode=require does not check the server's identity")
+            found.count == 1
+                && found[0].hasPrefix("PostgreSQL TLS: one: sslmode=require does not check the server's identity")
         )
     }
 
@@ -78,7 +116,7 @@ import Testing
                 "PostgreSQL snapshots: a session of backup (pg_dump) is open for 61 s: until it ends"
             ),
             (self.primary { $0.idleSlot = "old" }, "SELECT pg_drop_replication_slot('old')"),
-            (self.primary { $0.tables = nil }, "pushline store migrate --owner ROLE makes them"),
+            (self.primary { $0.tables = nil }, "pushline store migrate --owner ROLE --password-file FILE makes them"),
         ] {
             let found = self.wrong(self.three, primary)
             #expect(found.count == 1 && found[0].contains(words), "\(found)")

@@ -38,7 +38,7 @@ cluster_run() {
     broker_certificates "$dir/run/hub" || die "the hub's certificates could not be made"
     (
         exec {LOCK_FD}>&-
-        export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$ROOT/deploy/lib" "${POSTGRES_UNFINISHED?}"
+        export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$ROOT/deploy/lib"
         # The bridge, the push services and the clients are in the namespace that this makes.
         exec setsid unshare --net --mount --uts --propagation private "$python" "$CLUSTER_SCRIPT" \
             --folder "$dir/run" --bin "$bin" --config "$ROOT/Config/pushline.yaml" --root "$ROOT" "$@"

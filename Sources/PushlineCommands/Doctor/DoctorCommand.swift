@@ -135,27 +135,31 @@ struct DoctorCommand: AsyncParsableCommand {
 struct Finding: Sendable, Equatable {
     /// Such as `broker`.
     let subject: String
-    let isRight: Bool
+    let verdict: StoreObservation.Verdict
     /// The observation; for a fault, with the remedy.
     let words: String
 
     static func right(_ subject: String, _ words: String) -> Finding {
-        Finding(subject: subject, isRight: true, words: words)
+        Finding(subject: subject, verdict: .right, words: words)
     }
 
     static func wrong(_ subject: String, _ words: String) -> Finding {
-        Finding(subject: subject, isRight: false, words: words)
+        Finding(subject: subject, verdict: .wrong, words: words)
     }
 
-    init(subject: String, isRight: Bool, words: String) {
-        (self.subject, self.isRight, self.words) = (subject, isRight, words)
+    init(subject: String, verdict: StoreObservation.Verdict, words: String) {
+        (self.subject, self.verdict, self.words) = (subject, verdict, words)
     }
 
-    init(_ seen: StoreObservation) { self.init(subject: seen.subject, isRight: seen.isRight, words: seen.words) }
+    init(_ seen: StoreObservation) { self.init(subject: seen.subject, verdict: seen.verdict, words: seen.words) }
+
+    /// Whether nobody need do anything.
+    var isRight: Bool { self.verdict != .wrong }
 
     func line(width: Int) -> String {
         let space = String(repeating: " ", count: max(0, width - self.subject.count))
-        return "\(self.isRight ? "ok   " : "wrong")  \(self.subject)\(space)  \(Console.safe(self.words))"
+        let verdict = self.verdict.rawValue.padding(toLength: 5, withPad: " ", startingAt: 0)
+        return "\(verdict)  \(self.subject)\(space)  \(Console.safe(self.words))"
     }
 
     var json: JSONValue {

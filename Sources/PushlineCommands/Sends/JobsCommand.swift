@@ -212,7 +212,10 @@ struct JobCommand: AsyncParsableCommand {
         }
         try self.server.show(found) {
             guard !found.isEmpty else {
-                return ["No failed devices are recorded (cancelled and expired ones are not listed)."]
+                return [
+                    "No devices are listed: those that failed are, with the app's recording: all also those that were accepted, "
+                        + "and never those that are open, cancelled or expired."
+                ]
             }
             var table = Table(
                 ["at", "service", "registration", "user", "place", "reference", "outcome", "status", "reason"],

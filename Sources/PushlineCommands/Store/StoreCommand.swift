@@ -69,11 +69,11 @@ struct StoreCommand: AsyncParsableCommand {
 
         func run() async throws {
             let configured = try await self.host.existingStore()
+            var faults = try await configured.explaining { try await configured.checkFiles(logger: HostOptions.logger) }
+            let store = try await configured.open(logger: HostOptions.logger)
             if let others = configured.advice.files {
                 Console.note("pushline: the counts alone are checked: \(others)")
             }
-            var faults = try await configured.explaining { try await configured.checkFiles(logger: HostOptions.logger) }
-            let store = try await configured.open(logger: HostOptions.logger)
             let jobs = try await configured.explaining {
                 var (jobs, cursor) = (0, Int64?(0))
                 while let from = cursor {

@@ -12,8 +12,9 @@ struct StoreMoveCommand: AsyncParsableCommand {
         abstract: "Move the store from a file into PostgreSQL, or back. Stop all processes first.",
         discussion: """
             Every row goes over with its numbers, so the broker's messages stay right. The store that is moved stays as it is; what it is moved \
-            to must be empty. A move that was broken off goes on where it was: run it again. Then name the new place in the configuration \
-            (store.path or store.url), and run pushline store check.
+            to must be empty. Of PostgreSQL, whichever of the two it is, give --owner and --password-file. Between two files it makes a copy, as \
+            pushline store backup does while everything runs. A move that was broken off goes on where it was: run it again. Then name the new \
+            place in the configuration (store.path or store.url), and run pushline store check.
             """
     )
 

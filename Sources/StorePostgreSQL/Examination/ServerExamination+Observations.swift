@@ -36,7 +36,7 @@ extension ServerExamination {
         case .standby: return .right(subject, "\(server.name): is a standby")
         case .unreachable(let reason):
             let cost = self.servers.count > 1 ? "one server less can take over; " : ""
-            return .wrong(subject, "\(server.name): \(reason); \(cost)start it, or take it out of store.url")
+            return .wrong(subject, "\(server.name): \(reason); \(cost)\(Self.remedy(for: reason))")
         }
     }
 
@@ -73,7 +73,7 @@ extension ServerExamination {
     private func versions(_ primary: Primary) -> StoreObservation {
         let server = "PostgreSQL \(primary.version)"
         guard let tables = primary.tables else {
-            let advice = "pushline store migrate --owner ROLE makes them"
+            let advice = "pushline store migrate --owner ROLE --password-file FILE makes them"
             return .wrong("PostgreSQL tables", "\(server), and no tables of a store's: \(advice)")
         }
         let own = "this pushline has \(Schema.plan.version)"
@@ -94,7 +94,7 @@ extension ServerExamination {
             let words = "no standby is synchronous: \(cost); name standbys in synchronous_standby_names"
             // With one server nobody expects another to have everything.
             return self.servers.count > 1
-                ? .wrong(subject, words) : .right(subject, "\(words), where that is not enough")
+                ? .wrong(subject, words) : .note(subject, "\(words), where that is not enough")
         }
         guard primary.synchronousCommit != "local" else {
             let cost = "commits do not wait for the standbys (\(names)), so a failover loses acknowledged sends"

@@ -159,7 +159,9 @@ extension MovedDatabase: MoveTarget {
         }
         let isUsed = PostgreSQLStatement("SELECT EXISTS (SELECT 1 FROM app) AS is_used")
         guard try self.send([isUsed])[0].rows.first?["is_used"] == false else {
-            throw StoreError(.conflict, "the database has a store with rows: give an empty one")
+            let isThis = try self.state().cursorKey == state.cursorKey
+            let words = isThis ? "this store was moved here already" : "the database has a store with rows"
+            throw StoreError(.conflict, "\(words): give an empty one to move into")
         }
         func put(_ key: [UInt8], _ name: String) -> PostgreSQLStatement {
             PostgreSQLStatement("UPDATE store_key SET key = $1 WHERE name = $2", [.bytes(key), .text(name)])
