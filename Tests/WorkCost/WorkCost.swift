@@ -32,7 +32,7 @@ package enum WorkCost {
         let pass = self.secondsPerByte * Double(max(input.count, self.least))
         var passes = Double.infinity
         // More often where it seems too dear: beside a build caches are cold for long.
-        for attempt in 1...max(attempts, 10) where attempt <= attempts || passes > self.mostPasses {
+        for attempt in 1...max(attempts, 40) where attempt <= attempts || passes > self.mostPasses {
             passes = min(passes, try self.seconds(work) / pass)
         }
         return passes
