@@ -6,6 +6,7 @@ import Settings
 import Store
 import Testing
 import Tracing
+import WebServing
 
 @testable import HTTPAPI
 @testable import PushlineTracing
