@@ -44,7 +44,8 @@ struct BrokerCheckup {
 
     /// What is wrong and why, in the broker's words, and what to do about it.
     private func fault(_ error: BrokerError, _ what: String = "") -> Finding {
-        let reason = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
+        // RabbitMQ's own words may end with a full stop, too.
+        let reason = String(error.message.reversed().drop { $0 == "." }.reversed())
         // This reason contains the remedy.
         guard !reason.contains("frame_max") else { return self.wrong(reason) }
         return self.wrong("\(what)\(reason); \(Self.advice(on: error.code))")
