@@ -39,7 +39,7 @@ package protocol MessageBroker: Sendable {
 
     /// How much is in a queue, as the broker knows it; for people, for it is old when it is read.
     ///
-    /// - Throws: ``BrokerError``, with ``BrokerError/Code/protocolFault`` when there is no such queue.
+    /// - Throws: ``BrokerError``, with ``BrokerError/Code/notFound`` when there is no such queue.
     func depth(of queue: String) async throws -> QueueDepth
 
     /// Whether the broker can be reached and accepts messages, for `/readyz`.

@@ -32,7 +32,7 @@ final class AMQPConnection {
     ///   - configuration: Certificates and limits.
     ///   - address: Where, and as whom.
     ///   - role: The connection's role, shown in the broker's lists.
-    /// - Throws: ``BrokerError`` with `unreachable`.
+    /// - Throws: ``BrokerError`` that says why there is no connection.
     init(
         _ configuration: RabbitMQConfiguration,
         at address: RabbitMQConfiguration.Address,
