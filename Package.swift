@@ -414,15 +414,15 @@ let package = Package(
         .testTarget(
             name: "StoreSQLiteTests",
             dependencies: [
-                "SeededRandom", "StoreContract", "StoreSQLite", "StoreSQL", "StoreKit", "Store", "PushModel", grdb,
-                nioConcurrency,
+                "FaultInjection", "SeededRandom", "StoreContract", "StoreSQLite", "StoreSQL", "StoreKit", "Store",
+                "PushModel", grdb, nioConcurrency,
             ]
         ),
         .testTarget(
             name: "StorePostgreSQLTests",
             dependencies: [
-                "CPostgreSQL", "LogRecorder", "StoreContract", "StorePostgreSQL", "StoreSQL", "StoreKit", "Store",
-                "PushModel", logging, nioConcurrency, nioCore, nioPosix, nioSSL,
+                "CPostgreSQL", "FaultInjection", "LogRecorder", "StoreContract", "StorePostgreSQL", "StoreSQL",
+                "StoreKit", "Store", "PushModel", logging, nioConcurrency, nioCore, nioPosix, nioSSL,
             ]
         ),
         .testTarget(

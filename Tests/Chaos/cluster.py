@@ -1,49 +1,28 @@
 """Breaks Pushline on three hosts on purpose: deploy/chaos --cluster prepares what it needs. See docs/reliability.md."""
 
-import argparse
 import random
-import signal
 import subprocess
 import sys
 import threading
 import time
 
+import script
 from clustered import ClusteredInstallation
 from installation import Failure
 from load import Load
 from outages import Outages
+from script import CALM_TIMEOUT, DRAIN, TIMEOUT, URGENT, say
 from verdict import Verdict, summary
 from witness import Witness
 
-# As for one host: see __main__.py.
-TIMEOUT = 240
+# Rounds of sends when nothing is wrong any more.
 CALM = 40
-CALM_TIMEOUT = 120
-DRAIN = 40
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-URGENT = 1000
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
-    parser.add_argument("--folder", required=True, help="where everything is written")
-    parser.add_argument("--bin", required=True, help="where our programs are, built for debugging")
-    parser.add_argument("--config", required=True, help="Config/pushline.yaml")
-    parser.add_argument("--root", required=True, help="the repository")
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--minutes", type=float, default=5)
+    parser = script.parser(__doc__, clients=4, accounts=3, pace=0.6, server=None, crash_share=0)
     parser.add_argument("--only", default="", help="these outages, once each and in this order, in place of those that the seed gives")
-    parser.add_argument("--clients", type=int, default=4)
-    parser.add_argument("--accounts", type=int, default=3)
-    parser.add_argument("--pace", type=float, default=0.6, help="seconds between the requests of a client, on average")
-    parser.add_argument("--ttl", type=int, default=150, help="seconds that most sends live")
-    parser.add_argument("--devices", type=int, default=1000, help="delivery.devices")
-    parser.set_defaults(server=None, crash_share=0)
     return parser.parse_args()
-
-
-def say(text):
-    print(text, flush=True)
 
 
 class Run:
@@ -176,25 +155,5 @@ class Run:
             say(f"{name:<15} {taken:>11.1f} s   {delivered:>15.1f} s")
 
 
-def main(options, make):
-    def end(asked, _):
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        sys.exit(128 + asked)
-
-    for number in SIGNALS:
-        signal.signal(number, end)
-    run = None
-    try:
-        run = make(options)
-        return run.go()
-    except (Failure, RuntimeError, subprocess.TimeoutExpired) as failure:
-        print(f"chaos: {failure}", file=sys.stderr)
-        return 1
-    finally:
-        if run:
-            run.installation.stop(DRAIN)
-
-
 if __name__ == "__main__":
-    sys.exit(main(arguments(), Run))
+    sys.exit(script.main(arguments(), Run))

@@ -1,7 +1,6 @@
 """Replaces the programs of an older Pushline by newer ones under load, on one host or on three: deploy/chaos --upgrade-from prepares what it
 needs. Their tables take a step that expands meanwhile, and none that contracts."""
 
-import argparse
 import collections
 import pathlib
 import subprocess
@@ -9,11 +8,12 @@ import sys
 import time
 
 import cluster
-from cluster import say
+import script
 from clustered import ClusteredInstallation
 from installation import Installation
 from load import Load
 from outages import longest
+from script import say
 from witness import Witness
 
 # Steps of tests: the newer programs have the first one more than the older, those of the next release would have both.
@@ -24,18 +24,8 @@ TOGETHER = 15
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
-    parser.add_argument("--folder", required=True, help="where everything is written")
+    parser = script.add_host(script.parser(__doc__, clients=4, accounts=3, pace=0.5, crash_share=0), is_one=False)
     parser.add_argument("--upgrade-from", required=True, help="where the older programs are, built for debugging")
-    parser.add_argument("--bin", required=True, help="where the newer ones are")
-    parser.add_argument("--config", required=True, help="Config/pushline.yaml")
-    parser.add_argument("--root", required=True, help="the repository")
-    parser.add_argument("--broker", help="the folder of the broker's node; without it three hosts have all")
-    parser.add_argument("--server", help="the folder of a PostgreSQL, which has the store")
-    parser.add_argument("--own-disk", action="store_true")
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--minutes", type=float, help="not heeded")
-    parser.set_defaults(clients=4, accounts=3, pace=0.5, ttl=150, devices=1000, crash_share=0)
     return parser.parse_args()
 
 
@@ -133,4 +123,4 @@ class Upgrade(cluster.Run):
 
 
 if __name__ == "__main__":
-    sys.exit(cluster.main(arguments(), Upgrade))
+    sys.exit(script.main(arguments(), Upgrade))

@@ -81,14 +81,15 @@ struct ServerRefusal {
     var error: any Error {
         switch self.state {
         case Self.guardFails: GuardFails(statement: self.statement)
-        case "40001", "40P01", "23505": ReadIsOld()
+        case "40001", "40P01": ReadIsOld()
+        case "23505": ReadIsOld(isTaken: true)
         default: StoreError(self.code, self.message)
         }
     }
 
     private var code: StoreError.Code {
         switch self.state.prefix(2) {
-        case "22", "42": .corrupt
+        case "21", "22", "42": .corrupt
         case "23": .conflict
         default: .unavailable
         }
