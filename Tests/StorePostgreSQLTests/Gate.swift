@@ -47,5 +47,10 @@ struct Gate {
         #expect(isReached(found), "\(found) of them: \(state)")
     }
 
+    /// Sends more, in the transaction that holds.
+    func send(_ statement: PostgreSQLStatement) throws -> SQLAnswer {
+        try self.holder.exchange([statement], until: .now + .seconds(30))[0]
+    }
+
     func open() throws { _ = try Self.count(self.holder, "COMMIT") }
 }
