@@ -473,9 +473,9 @@ let package = Package(
             dependencies: [
                 "HubServer", "Hub", "HubAzure", "Pipeline", "WebServing", "Intake", "HubWire", "LogRecorder",
                 "Store",
-                "StoreSQLite", "Broker", "PushModel", "PushlineSimulator", "RawHTTP", "Settings", httpTypes,
-                hummingbird, hummingbirdCore,
-                hummingbirdTesting, lifecycle, logging, nioCore,
+                "StoreSQLite", "Broker", "PushModel", "PushlineSimulator", "PushlineTracing", "RawHTTP", "Settings",
+                httpTypes, hummingbird, hummingbirdCore,
+                hummingbirdTesting, lifecycle, logging, nioCore, tracing,
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),

@@ -82,19 +82,11 @@ extension MessageProperties {
     package static let reasonHeader = "reason"
     /// The span that the message comes from, as W3C writes it; no worker needs it.
     private static let parentHeader = "traceparent"
-    private static let stateHeader = "tracestate"
 
     /// The span that the message comes from; nil where it says none, or what is none.
     package var span: SpanContext? {
-        get {
-            self.headers[Self.parentHeader].flatMap {
-                SpanContext(traceparent: $0, tracestate: self.headers[Self.stateHeader])
-            }
-        }
-        set {
-            self.headers[Self.parentHeader] = newValue?.traceparent
-            self.headers[Self.stateHeader] = newValue?.state
-        }
+        get { self.headers[Self.parentHeader].flatMap { SpanContext(traceparent: $0) } }
+        set { self.headers[Self.parentHeader] = newValue?.traceparent }
     }
 }
 

@@ -30,10 +30,7 @@ struct PublishSpans {
     /// - Parameter results: What became of each message.
     func end(_ results: [PublishResult]) {
         for (place, span) in self.spans {
-            if case .failed(let error) = results[place] {
-                span.note { $0["error.type"] = error.code.description }
-                span.setStatus(SpanStatus(code: .error))
-            }
+            if case .failed(let error) = results[place] { span.fail(error.code.description) }
             span.end()
         }
     }

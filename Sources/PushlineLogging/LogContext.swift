@@ -11,7 +11,7 @@ package final class LogContext: Sendable {
     @TaskLocal package static var current: LogContext?
 
     private enum Work: Sendable {
-        case request(id: String, span: SpanContext?)
+        case request(id: String)
         case message(id: String, queue: String)
         case jobs
     }
@@ -19,18 +19,22 @@ package final class LogContext: Sendable {
     /// The most jobs that are named: as many as share a message.
     private static let mostJobs = OutboxMessage.maximumMembers
 
+    private struct State {
+        var jobs: [JobTrace]
+        /// The request's, where that is recorded.
+        var span: SpanContext?
+    }
+
     private let work: Work
-    private let jobs: NIOLockedValueBox<[JobTrace]>
+    private let state: NIOLockedValueBox<State>
 
     private init(_ work: Work, jobs: [JobTrace] = []) {
         self.work = work
-        self.jobs = NIOLockedValueBox(jobs)
+        self.state = NIOLockedValueBox(State(jobs: jobs))
     }
 
-    /// - Parameters:
-    ///   - request: The request's id.
-    ///   - span: Its span, where that is recorded.
-    package convenience init(request: String, span: SpanContext? = nil) { self.init(.request(id: request, span: span)) }
+    /// - Parameter request: The request's id.
+    package convenience init(request: String) { self.init(.request(id: request)) }
 
     /// - Parameters:
     ///   - message: The message's id.
@@ -42,21 +46,24 @@ package final class LogContext: Sendable {
 
     /// The request that the task answers, for the jobs that it makes.
     package static var request: RequestID? {
-        guard case .request(let id, let span)? = Self.current?.work else { return nil }
-        return RequestID(id, span: span)
+        guard let current, case .request(let id) = current.work else { return nil }
+        return RequestID(id, span: current.state.withLockedValue(\.span))
     }
+
+    /// Says that the request is recorded, for its jobs and for the lines from here on.
+    package static func set(span: SpanContext) { Self.current?.state.withLockedValue { $0.span = span } }
 
     /// Says what jobs the lines from here on are about; those before are forgotten.
     package static func set(jobs: @autoclosure () -> [JobTrace]) {
         guard let context = Self.current else { return }
         let jobs = jobs()
-        context.jobs.withLockedValue { $0 = jobs }
+        context.state.withLockedValue { $0.jobs = jobs }
     }
 
     /// Says that the lines from here on are about a job too.
     package static func add(job: JobID) {
         // One more than are named, which says that there are more.
-        Self.current?.jobs.withLockedValue { if $0.count <= Self.mostJobs { $0.append(JobTrace(job)) } }
+        Self.current?.state.withLockedValue { if $0.jobs.count <= Self.mostJobs { $0.jobs.append(JobTrace(job)) } }
     }
 
     /// The value of `job.id` for several jobs, of `request.id` and of `trace_id`: the ids with commas between them, each once.
@@ -70,13 +77,13 @@ package final class LogContext: Sendable {
     /// The fields of a line.
     package var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = [:]
-        let jobs = self.jobs.withLockedValue { $0 }
+        let (jobs, span) = self.state.withLockedValue { ($0.jobs, $0.span) }
         if !jobs.isEmpty { metadata["job.id"] = "\(Self.text(jobs.lazy.map(\.job)))" }
         let requests = jobs.compactMap(\.request)
         if !requests.isEmpty { metadata["request.id"] = "\(Self.text(requests))" }
         var traces = requests.compactMap(\.span?.trace)
         switch self.work {
-        case .request(let id, let span):
+        case .request(let id):
             metadata["request.id"] = "\(id)"
             traces = span.map { [$0.trace] } ?? []
         case .message(let id, let queue):

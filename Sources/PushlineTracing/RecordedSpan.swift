@@ -2,62 +2,50 @@ import NIOConcurrencyHelpers
 package import PushModel
 package import Tracing
 
-/// A span under way, which is handed on when it ends, if it is sampled.
-package final class RecordedSpan: Tracing.Span {
+/// A span under way, which is handed on when it ends.
+package final class RecordedSpan: Sendable {
     /// The most links of a span: further ones are left out.
     package static let maximumLinks = 128
 
     private struct State {
-        var name: String
         var attributes = SpanAttributes()
         var links: [SpanContext] = []
-        var status: SpanStatus?
+        var hasFailed = false
+        /// Whether it has spans under it.
+        var isKept = false
         var isOpen = true
     }
 
     /// Its place in its trace.
     package let place: SpanContext
+    private let name: String
     private let kind: SpanKind
     private let parent: SpanID?
-    private let start: UInt64
-    /// nil where it is not sampled.
-    private let queue: SpanQueue?
-    private let state: NIOLockedValueBox<State>
+    private let start: DefaultTracerClock.Timestamp
+    private let queue: SpanQueue
+    private let state = NIOLockedValueBox(State())
 
     /// - Parameters:
     ///   - name: Its name.
     ///   - kind: Its kind.
     ///   - place: Its place in its trace.
     ///   - parent: The span that it is under.
-    ///   - start: Nanoseconds since 1970.
-    ///   - queue: Where it goes when it ends; nil = nowhere.
+    ///   - start: When it began.
+    ///   - queue: Where it goes when it ends.
     init(
         _ name: String,
         _ kind: SpanKind,
         at place: SpanContext,
         under parent: SpanID?,
-        start: UInt64,
-        queue: SpanQueue?
+        since start: DefaultTracerClock.Timestamp,
+        queue: SpanQueue
     ) {
+        self.name = name
         self.place = place
         self.kind = kind
         self.parent = parent
         self.start = start
         self.queue = queue
-        self.state = NIOLockedValueBox(State(name: name))
-    }
-
-    package var context: ServiceContext { ServiceContext(under: self.place) }
-    package var isRecording: Bool { self.queue != nil && self.state.withLockedValue(\.isOpen) }
-
-    package var operationName: String {
-        get { self.state.withLockedValue(\.name) }
-        set { self.state.withLockedValue { $0.name = newValue } }
-    }
-
-    package var attributes: SpanAttributes {
-        get { self.state.withLockedValue(\.attributes) }
-        set { self.state.withLockedValue { $0.attributes = newValue } }
     }
 
     /// Changes attributes where they are.
@@ -65,55 +53,57 @@ package final class RecordedSpan: Tracing.Span {
         self.state.withLockedValue { change(&$0.attributes) }
     }
 
-    package func setStatus(_ status: SpanStatus) { self.state.withLockedValue { $0.status = status } }
-
-    /// Not kept: spans of ours have no events, and who waits for what is in the log.
-    package func addEvent(_ event: SpanEvent) {}
-
-    /// Notes the kind of an error: its words may hold what is nobody's business.
-    package func recordError<Instant: TracerInstant>(
-        _ error: any Error,
-        attributes: SpanAttributes,
-        at instant: @autoclosure () -> Instant
-    ) {
-        self.state.withLockedValue { $0.attributes["error.type"] = String(describing: type(of: error)) }
+    /// Says that its work failed.
+    ///
+    /// - Parameter kind: The kind of the fault, without its words: those may hold what is nobody's business.
+    package func fail(_ kind: String) {
+        self.state.withLockedValue { state in
+            state.attributes["error.type"] = kind
+            state.hasFailed = true
+        }
     }
 
-    package func addLink(_ link: SpanLink) {
-        if let span = link.context.span { self.link(to: CollectionOfOne(span)) }
-    }
-
-    /// Says what other spans it belongs to, each once: by their ids alone, for 128 may be a lot of text else.
+    /// Says what other spans it belongs to, each once.
     package func link(to spans: some Sequence<SpanContext>) {
         self.state.withLockedValue { state in
             var known = Set(state.links.map(\.span))
             for span in spans where known.insert(span.span).inserted {
                 guard state.links.count < Self.maximumLinks else { return }
-                state.links.append(SpanContext(trace: span.trace, span: span.span, isSampled: span.isSampled))
+                state.links.append(span)
             }
         }
     }
 
-    package func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
-        guard let state = self.close(), let queue = self.queue else { return }
-        queue.add(
+    /// Hands it on.
+    ///
+    /// - Parameter end: When it ended.
+    /// - Returns: false where it was discarded or has ended before.
+    @discardableResult
+    package func end(at end: DefaultTracerClock.Timestamp = DefaultTracerClock.now) -> Bool {
+        guard let state = self.close() else { return false }
+        let start = self.start.nanosecondsSinceEpoch
+        self.queue.add(
             FinishedSpan(
                 place: self.place,
                 parent: self.parent,
-                name: state.name,
+                name: self.name,
                 kind: self.kind,
-                start: self.start,
+                start: start,
                 // The clock may have been set back.
-                end: max(self.start, instant().nanosecondsSinceEpoch),
+                end: max(start, end.nanosecondsSinceEpoch),
                 attributes: state.attributes,
                 links: state.links,
-                status: state.status
+                hasFailed: state.hasFailed
             )
         )
+        return true
     }
 
-    /// Forgets it: nothing came of it that anybody would look for.
-    package func discard() { _ = self.close() }
+    /// Says that work under it was handed on as a span of its own.
+    func keep() { self.state.withLockedValue { $0.isKept = true } }
+
+    /// Forgets it, for nothing came of it that anybody would look for; unless work under it was handed on, which would be under nothing.
+    package func discard() { self.state.withLockedValue { if !$0.isKept { $0.isOpen = false } } }
 
     /// - Returns: What it was; nil where it has ended before.
     private func close() -> State? {
@@ -136,5 +126,5 @@ struct FinishedSpan: Sendable {
     let end: UInt64
     let attributes: SpanAttributes
     let links: [SpanContext]
-    let status: SpanStatus?
+    let hasFailed: Bool
 }

@@ -32,16 +32,14 @@ package struct SpanExporter: Service {
         case taken
         /// It may be taken later.
         case failed(String)
-        /// It never will be.
-        case refused(String)
+        /// So many of its spans never will be.
+        case refused(Int, String)
+    }
 
-        /// Why it was not taken; nil = it was.
-        var reason: String? {
-            switch self {
-            case .taken: nil
-            case .failed(let reason), .refused(let reason): reason
-            }
-        }
+    /// What the log has been told: what lasts is said once, and why spans are refused once in the life of a process.
+    private struct Said {
+        var failure: String?
+        var refusal: String?
     }
 
     /// Statuses that OTLP says to try again.
@@ -94,7 +92,7 @@ package struct SpanExporter: Service {
         }
         // What ended last, as far as the collector takes it at once.
         let deadline = ContinuousClock.now + self.timing.farewell
-        while case .taken? = await self.exportBatch(by: deadline) {}
+        while let end = await self.exportBatch(by: deadline) { if case .failed = end { break } }
         await self.client.close()
     }
 
@@ -108,15 +106,9 @@ package struct SpanExporter: Service {
 
     private func exportUntilCancelled() async {
         var pause = Duration.zero
-        // A failure that lasts is said once.
-        var said: String?
+        var said = Said()
         for await _ in self.queue.wake {
-            guard let end = await self.exportWaiting() else { continue }
-            if end.reason != said, !Task.isCancelled {
-                self.report(end.reason)
-                said = end.reason
-            }
-            guard case .failed = end else {
+            guard await self.exportWaiting(&said) else {
                 pause = .zero
                 continue
             }
@@ -127,54 +119,90 @@ package struct SpanExporter: Service {
         }
     }
 
-    private func report(_ reason: String?) {
-        guard let reason else { return self.logger.notice("The collector takes spans again") }
-        self.logger.warning(
-            "The collector does not take spans; the oldest are dropped",
-            metadata: ["error": "\(reason)"]
-        )
+    /// Exports batch after batch, until one fails or none is full.
+    ///
+    /// - Returns: Whether one failed.
+    private func exportWaiting(_ said: inout Said) async -> Bool {
+        repeat {
+            guard let end = await self.exportBatch(by: .now + self.timing.answer) else { return false }
+            // What is cancelled is no fault of the collector's.
+            if !Task.isCancelled { self.report(end, &said) }
+            if case .failed = end { return true }
+        } while self.queue.count >= SpanQueue.batch
+        return false
     }
 
-    /// Exports batch after batch, until one is not taken or none is full.
-    ///
-    /// - Returns: How the last one ended; nil = there was none.
-    private func exportWaiting() async -> End? {
-        var last: End?
-        repeat {
-            guard let end = await self.exportBatch(by: .now + self.timing.answer) else { return last }
-            last = end
-            if case .failed = end { return end }
-        } while self.queue.count >= SpanQueue.batch
-        return last
+    private func report(_ end: End, _ said: inout Said) {
+        switch end {
+        case .taken:
+            if said.failure != nil { self.logger.notice("The collector takes spans again") }
+            said.failure = nil
+        case .failed(let reason):
+            if reason != said.failure {
+                self.logger.warning(
+                    "The collector does not take spans; they wait, and the oldest are dropped",
+                    metadata: ["error": "\(reason)"]
+                )
+            }
+            said.failure = reason
+        case .refused(let count, let reason):
+            if reason != said.refusal {
+                self.logger.warning(
+                    "The collector refuses spans; they are gone, and so are further ones that it refuses",
+                    metadata: ["spans": "\(count)", "error": "\(reason)"]
+                )
+            }
+            said.refusal = reason
+        }
     }
 
     private func exportBatch(by deadline: ContinuousClock.Instant) async -> End? {
         let spans = self.queue.take()
         guard !spans.isEmpty else { return nil }
-        let end = await self.post(self.text.body(of: spans), by: deadline)
+        let end = await self.post(spans, by: deadline)
         switch end {
         case .taken: self.exported.increment(by: spans.count)
-        case .refused: self.refused.increment(by: spans.count)
+        case .refused(let count, _):
+            self.refused.increment(by: count)
+            self.exported.increment(by: spans.count - count)
         case .failed: self.queue.giveBack(spans)
         }
         return end
     }
 
-    private func post(_ body: [UInt8], by deadline: ContinuousClock.Instant) async -> End {
+    private func post(_ spans: [FinishedSpan], by deadline: ContinuousClock.Instant) async -> End {
         let request = OutgoingRequest(
             .POST,
             self.url,
             headers: ["Content-Type": "application/json"],
-            body: ByteBuffer(bytes: body),
+            body: ByteBuffer(bytes: self.text.body(of: spans)),
             longestAnswer: Self.longestAnswer
         )
         do throws(NoAnswer) {
             let answer = try await self.client.exchange(request, by: deadline, with: self.peer)
-            if (200..<300).contains(answer.status) { return .taken }
-            let reason = "it answers \(answer.status)"
-            return Self.passing.contains(answer.status) ? .failed(reason) : .refused(reason)
+            guard (200..<300).contains(answer.status) else {
+                let reason = "it answers \(answer.status)"
+                return Self.passing.contains(answer.status) ? .failed(reason) : .refused(spans.count, reason)
+            }
+            let refused = min(answer.refusedSpans, spans.count)
+            return refused > 0 ? .refused(refused, "it takes the others of a batch") : .taken
         } catch {
             return .failed("it cannot be asked: \(error)")
+        }
+    }
+}
+
+extension OutgoingAnswer {
+    /// How many spans of a batch that was taken were not: OTLP's `partialSuccess`; 0 where the answer says nothing, or what is not OTLP's.
+    fileprivate var refusedSpans: Int {
+        guard case .whole(let body) = self.body,
+            case .object(let members)? = try? JSONReader.read(Array(body.readableBytesView)),
+            case .object(let success)? = members.first(where: { $0.name == "partialSuccess" })?.value
+        else { return 0 }
+        switch success.first(where: { $0.name == "rejectedSpans" })?.value {
+        // A 64-bit number is a text there.
+        case .string(let text), .number(let text): return max(0, Int(text) ?? 0)
+        default: return 0
         }
     }
 }

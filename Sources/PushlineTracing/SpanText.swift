@@ -39,7 +39,6 @@ struct SpanText: Sendable {
         return .members([
             "traceId": .string("\(span.place.trace)"),
             "spanId": .string("\(span.place.span)"),
-            "traceState": span.place.state.map { .string($0) },
             "parentSpanId": span.parent.map { .string("\($0)") },
             "flags": .integer(1),
             "name": .string(span.name),
@@ -48,7 +47,7 @@ struct SpanText: Sendable {
             "endTimeUnixNano": .string("\(span.end)"),
             "attributes": values.isEmpty ? nil : .array(values),
             "links": span.links.isEmpty ? nil : .array(span.links.map(self.link)),
-            "status": span.status.map(self.status),
+            "status": span.hasFailed ? .members(["code": .integer(self.failed)]) : nil,
         ])
     }
 
@@ -59,11 +58,8 @@ struct SpanText: Sendable {
         ])
     }
 
-    private static func status(_ status: SpanStatus) -> JSONValue {
-        .members([
-            "message": status.message.map { .string($0) }, "code": .integer(status.code == .ok ? 1 : 2),
-        ])
-    }
+    /// The code of a status: the work of the span failed.
+    private static let failed = 2
 
     private static func number(of kind: SpanKind) -> Int {
         switch kind {

@@ -1,36 +1,52 @@
 package import PushModel
+package import Settings
 package import Tracing
 
 /// Begins the spans of a process, where it traces: else each call of it is a comparison.
 ///
 /// Spans begin with requests. Workers have theirs under those of the requests that asked for their jobs, and begin no trace themselves.
+///
+/// It is handed to whoever begins spans, and is no tracer of the whole process: libraries below would begin a span for each request of
+/// theirs, and so for each device.
 package struct Traces: Sendable {
     /// Of a process that does not trace.
-    package static let off = Traces(nil)
+    package static let off = Traces()
 
-    private let tracer: SpanTracer?
+    /// The span that the task's work is under.
+    @TaskLocal private static var span: RecordedSpan?
 
-    package init(_ tracer: SpanTracer?) { self.tracer = tracer }
+    /// What is recorded, and where spans go when they end; nil = none are made.
+    private let recording: (sampler: Sampler, queue: SpanQueue)?
 
-    package var isOn: Bool { self.tracer != nil }
+    private init() { self.recording = nil }
+
+    /// - Parameters:
+    ///   - settings: Which traces are recorded.
+    ///   - queue: Where spans go when they end.
+    package init(_ settings: TraceSettings, to queue: SpanQueue) { self.recording = (Sampler(settings), queue) }
+
+    package var isOn: Bool { self.recording != nil }
 
     /// The time, for a span that begins before it is known what it is under; nil where nothing is traced.
     package var now: DefaultTracerClock.Timestamp? { self.isOn ? DefaultTracerClock.now : nil }
 
     /// The span that the task's work is under; nil = none.
-    package var current: SpanContext? { self.isOn ? ServiceContext.current?.span : nil }
+    package var current: SpanContext? { self.isOn ? Self.span?.place : nil }
 
     /// Begins the span of a request.
     ///
     /// - Parameters:
-    ///   - name: Its name, until its route is known.
-    ///   - caller: The caller's span.
+    ///   - name: Its name.
+    ///   - caller: The caller's span; nil = it has none, or none that counts.
+    ///   - start: When the request came; nil = now.
     /// - Returns: The span; nil where it is not recorded.
-    package func request(_ name: @autoclosure () -> String, from caller: @autoclosure () -> SpanContext?)
-        -> RecordedSpan?
-    {
-        guard let tracer else { return nil }
-        return Self.sampled(tracer.startSpan(name(), context: ServiceContext(under: caller()), ofKind: .server))
+    package func request(
+        _ name: @autoclosure () -> String,
+        from caller: @autoclosure () -> SpanContext?,
+        since start: DefaultTracerClock.Timestamp? = nil
+    ) -> RecordedSpan? {
+        guard self.isOn else { return nil }
+        return self.begin(name, .server, maybeUnder: caller(), since: start)
     }
 
     /// Begins a span under another.
@@ -47,14 +63,25 @@ package struct Traces: Sendable {
         under parent: @autoclosure () -> SpanContext?,
         since start: DefaultTracerClock.Timestamp? = nil
     ) -> RecordedSpan? {
-        guard let tracer, let parent = parent(), parent.isSampled else { return nil }
-        return Self.sampled(
-            tracer.startSpan(
-                name(),
-                context: ServiceContext(under: parent),
-                ofKind: kind,
-                at: start ?? DefaultTracerClock.now
-            )
+        guard self.isOn, let parent = parent(), parent.isSampled else { return nil }
+        return self.begin(name, kind, maybeUnder: parent, since: start)
+    }
+
+    private func begin(
+        _ name: () -> String,
+        _ kind: SpanKind,
+        maybeUnder parent: SpanContext?,
+        since start: DefaultTracerClock.Timestamp?
+    ) -> RecordedSpan? {
+        let trace = parent?.trace ?? .random()
+        guard let (sampler, queue) = self.recording, sampler.takes(trace, under: parent) else { return nil }
+        return RecordedSpan(
+            name(),
+            kind,
+            at: SpanContext(trace: trace, span: .random(), isSampled: true),
+            under: parent?.span,
+            since: start ?? DefaultTracerClock.now,
+            queue: queue
         )
     }
 
@@ -67,19 +94,14 @@ package struct Traces: Sendable {
     /// - Throws: What the work throws; the span says so.
     package func within<Value>(_ span: RecordedSpan?, _ work: () async throws -> Value) async rethrows -> Value {
         guard let span else { return try await work() }
-        defer { span.end() }
-        do { return try await ServiceContext.$current.withValue(span.context) { try await work() } } catch {
+        let outer = Self.span
+        defer { if span.end() { outer?.keep() } }
+        do { return try await Self.$span.withValue(span) { try await work() } } catch {
             // What is cancelled is done elsewhere.
-            if !(error is CancellationError) {
-                span.recordError(error)
-                span.setStatus(SpanStatus(code: .error))
-            }
+            if !(error is CancellationError) { span.fail(String(describing: type(of: error))) }
             throw error
         }
     }
-
-    /// nil for a span that is not recorded: nobody is to note anything in it, or be under it.
-    private static func sampled(_ span: RecordedSpan) -> RecordedSpan? { span.place.isSampled ? span : nil }
 }
 
 extension SpanAttributes {

@@ -21,7 +21,10 @@ package struct PushlineConfiguration: SettingsSection {
     @Setting(.section, "of pushline-simulator alone") package var simulator = SimulatorSettings()
     @Setting(.section, "") package var process = ProcessSettings()
     @Setting(.section, "") package var log = LogSettings()
-    @Setting(.section, "of requests and what comes of them; a variable of OpenTelemetry's own counts like ours")
+    @Setting(
+        .section,
+        "of requests and what comes of them; OpenTelemetry's own variables count where neither a variable of ours nor the file says other than the default"
+    )
     package var traces = TraceSettings()
 
     /// Every key has its default.

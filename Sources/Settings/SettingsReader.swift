@@ -29,6 +29,7 @@ package struct SettingsReader {
             if let file { try configuration.take(file) }
             let rows = SettingRow.all(of: configuration)
             for row in rows { try self.override(row, in: file?[row.section]) }
+            try self.takeOpenTelemetry(into: configuration.traces)
             try self.checkStore(rows, file)
             try configuration.check(file)
         } catch {
@@ -62,13 +63,25 @@ package struct SettingsReader {
             try self.take(text, row, named: "--" + row.key.replacing("_", with: "-"))
         } else if let text = self.environment[row.environmentVariable] {
             try self.take(text, row, named: row.environmentVariable, at: "environment")
-        } else if let name = row.setting.words.variable, let text = self.environment[name], !text.isEmpty {
-            try self.take(text, row, named: name, at: "environment")
         } else if let file, row.setting.isPath, section?[row.key] == nil, case .string(let text)? = row.setting.written
         {
             // A default path is the folder's too.
             let folder = URL(filePath: file).absoluteURL.deletingLastPathComponent()
             try self.take(folder.appending(path: text).path(percentEncoded: false), row, named: row.name)
+        }
+    }
+
+    /// What OpenTelemetry's own variables say, where nothing of ours does: what a file has as its default, it only shows.
+    private func takeOpenTelemetry(into traces: TraceSettings) throws(SettingFault) {
+        let variables = OpenTelemetryVariables(self.environment)
+        let rows = SettingRow.all(of: traces, named: "traces")
+        for (row, unsaid) in zip(rows, SettingRow.all(of: TraceSettings(), named: "traces")) {
+            guard self.environment[row.environmentVariable] == nil, row.setting.written == unsaid.setting.written,
+                let name = row.setting.words.variable, let text = variables.value(of: name),
+                // Without a collector the others mean nothing, and may be for somebody else.
+                row.key == "endpoint" ? variables.isOn : traces.endpoint != nil
+            else { continue }
+            try self.take(text, row, named: name, at: "environment")
         }
     }
 

@@ -37,7 +37,7 @@ package struct WebResponder<Front: WebFront>: HTTPResponder {
     ///   - front: The front.
     ///   - proxies: The proxies whose ids of requests count.
     ///   - accessLog: Whether each request is a line of the log, at whatever level that is.
-    ///   - traces: Begins a span for each request.
+    ///   - traces: Begins a span for each request of somebody who is let in.
     ///   - logger: The logger of requests, and of failures.
     package init(_ front: Front, proxies: TrustedProxies, accessLog: Bool, traces: Traces, logger: Logger) {
         self.front = front
@@ -50,11 +50,11 @@ package struct WebResponder<Front: WebFront>: HTTPResponder {
     /// Never throws: every failure is an answer.
     package func respond(to request: Request, context: Context) async throws -> Response {
         let id = self.proxies.requestID(of: request, connection: context.connection) ?? context.id
-        let span = self.traces.request(RequestMetrics.name(of: request.method), from: SpanContext(of: request.headers))
-        return await LogContext.$current.withValue(LogContext(request: id, span: span?.place)) {
-            let exchange = WebExchange(id: id, context: context)
+        let beginSpan = self.traces.spans(of: request)
+        return await LogContext.$current.withValue(LogContext(request: id)) {
+            let exchange = WebExchange(id: id, context: context, beginSpan: beginSpan)
             let response = await self.respond(to: request, exchange)
-            span?.end(request, exchange, response.status)
+            exchange.span?.end(request, exchange, response.status)
             return response
         }
     }

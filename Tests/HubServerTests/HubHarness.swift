@@ -11,6 +11,7 @@ import Logging
 import NIOCore
 import Pipeline
 import PushModel
+import PushlineTracing
 import ServiceLifecycle
 import Settings
 import Store
@@ -41,6 +42,7 @@ struct HubHarness: Sendable {
         backlog: Int? = nil,
         commitWait: Duration = .seconds(60),
         logger: Logger? = nil,
+        traces: Traces = .off,
         served: @Sendable (EmbeddedHub) -> any ServedHub = { $0 },
         _ body: @Sendable @escaping (HubHarness) async throws -> Void
     ) async throws {
@@ -84,6 +86,7 @@ struct HubHarness: Sendable {
             intake: intake,
             hub: served(hub),
             store: store,
+            traces: traces,
             logger: logger
         )
         let application = Application(

@@ -268,7 +268,7 @@ package actor EndToEndInstallation {
     package func metrics(of program: String) async throws -> String {
         // Where it says it is, for a port chosen before it starts may be another's by then.
         let served = try self.log(of: program).matches(
-            of: /served server\.address=([0-9.]+) server\.port=([0-9]+)/
+            of: /served\b.*server\.address(?:=|":")([0-9.]+).*server\.port(?:=|":")([0-9]+)/
         )
         guard let place = served.last, let url = URL(string: "http://\(place.1):\(place.2)/metrics") else {
             throw Failure(description: "\(program) has not said where its metrics are")

@@ -26,8 +26,20 @@ import Tracing
     }
 
     private func add(_ names: [String]) {
-        let tracer = SpanTracer(TraceSettings(), queue: self.queue)
-        for name in names { tracer.startSpan(name, context: .topLevel).end() }
+        let traces = Traces(TraceSettings(), to: self.queue)
+        for name in names { traces.request(name, from: nil)?.end() }
+    }
+
+    private func exporter(to server: RawServer, _ timing: SpanExporter.Timing) -> ServiceGroup {
+        let exporter = SpanExporter(
+            endpoint: "http://127.0.0.1:\(server.port)/",
+            queue: self.queue,
+            service: "test",
+            version: "1",
+            timing: timing,
+            logger: self.log.logger(.debug)
+        )
+        return ServiceGroup(services: [exporter], logger: self.log.logger(.error))
     }
 
     /// Exports to a collector while the body runs.
@@ -37,15 +49,7 @@ import Tracing
         _ body: @Sendable () async throws -> Void
     ) async throws {
         try await RawServer.run(.plain, react: react) { server in
-            let exporter = SpanExporter(
-                endpoint: "http://127.0.0.1:\(server.port)/",
-                queue: self.queue,
-                service: "test",
-                version: "1",
-                timing: timing ?? self.timing,
-                logger: self.log.logger(.debug)
-            )
-            let process = ServiceGroup(services: [exporter], logger: self.log.logger(.error))
+            let process = self.exporter(to: server, timing ?? self.timing)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await process.run() }
                 do { try await body() } catch {
@@ -100,6 +104,32 @@ import Tracing
         #expect(self.queue.take().first?.name == "s-\(2 * SpanQueue.capacity)")
     }
 
+    /// A process ends although its collector never answers: long after that it would still wait for an answer, or for the next try.
+    @Test func aCollectorThatNeverAnswersHoldsUpNoEnd() async throws {
+        let (asked, hasEnded) = (NIOLockedValueBox(0), NIOLockedValueBox(false))
+        var timing = self.timing
+        (timing.answer, timing.pause, timing.longestPause) = (.seconds(3600), .seconds(3600), .seconds(3600))
+        timing.farewell = .seconds(1)
+        self.add(["s-0", "s-1"])
+        try await RawServer.run(.plain) { _ in
+            asked.withLockedValue { $0 += 1 }
+            return .silence
+        } _: { [timing] server in
+            let process = self.exporter(to: server, timing)
+            async let end: Void = {
+                try await process.run()
+                hasEnded.withLockedValue { $0 = true }
+            }()
+            try await self.eventually { asked.withLockedValue { $0 } == 1 }
+            await process.triggerGracefulShutdown()
+            try await Task.sleep(for: timing.farewell + .seconds(1))
+            #expect(hasEnded.withLockedValue { $0 })
+            try await end
+        }
+        // It was asked once more, and has taken nothing.
+        #expect(asked.withLockedValue { $0 } == 2 && self.queue.count == 2)
+    }
+
     @Test(arguments: [503, 429]) func aCollectorThatComesBackGetsWhatWaited(status: Int) async throws {
         let (taken, refusals) = (NIOLockedValueBox<[String]>([]), NIOLockedValueBox(3))
         self.add(["s-1", "s-2"])
@@ -121,19 +151,50 @@ import Tracing
         #expect(warnings.map { $0.fields["error"] } == ["it answers \(status)"])
     }
 
-    /// What it will never take is not offered again.
-    @Test func whatIsRefusedIsGone() async throws {
+    private static let gone = "The collector refuses spans; they are gone, and so are further ones that it refuses"
+
+    /// What it will never take is not offered again, and is not said to wait.
+    @Test(arguments: [400, 404, 413]) func whatIsRefusedIsGone(status: Int) async throws {
         let asked = NIOLockedValueBox(0)
         self.add(["s-1"])
         try await self.exporting { _ in
             asked.withLockedValue { $0 += 1 }
-            return .answer(400)
+            return .answer(status)
         } _: {
             try await self.eventually { self.log.lines.contains { $0.level == .warning } }
             self.add(["s-2"])
             try await self.eventually { asked.withLockedValue { $0 } == 2 }
         }
         #expect(self.queue.count == 0)
+        let warnings = self.log.lines.filter { $0.level == .warning }
+        #expect(warnings.map(\.message) == [Self.gone])
+        #expect(warnings.map(\.fields) == [["spans": "1", "error": "it answers \(status)"]])
+    }
+
+    /// Of a batch that is taken some spans may not be, which OTLP says in the answer.
+    @Test(arguments: [
+        (#"{"partialSuccess":{"rejectedSpans":"2","errorMessage":"x"}}"#, "2"),
+        (#"{"partialSuccess":{"rejectedSpans":2}}"#, "2"), (#"{"partialSuccess":{"rejectedSpans":"99"}}"#, "3"),
+        (#"{"partialSuccess":{"rejectedSpans":"-1"}}"#, nil), (#"{"partialSuccess":{}}"#, nil),
+        (#"{"partialSuccess":{"rejectedSpans":[]}}"#, nil), (#"{"partialSuccess":7}"#, nil), ("{", nil), ("", nil),
+        ("[\(String(repeating: "0,", count: 50_000))0]", nil),
+    ])
+    func spansThatAreLeftOutAreCounted(answer: String, count: String?) async throws {
+        let asked = NIOLockedValueBox<[[String]]>([])
+        self.add(["s-1", "s-2", "s-3"])
+        try await self.exporting { request in
+            asked.withLockedValue { $0.append(Self.names(request)) }
+            return .answer(200, body: Array(answer.utf8))
+        } _: {
+            try await self.eventually { asked.withLockedValue(\.count) == 1 }
+            self.add(["s-4"])
+            try await self.eventually { asked.withLockedValue(\.count) == 2 }
+        }
+        // Whatever it says, the batch is not offered again.
+        #expect(asked.withLockedValue { $0.prefix(2) } == [["s-1", "s-2", "s-3"], ["s-4"]] && self.queue.count == 0)
+        let warnings = self.log.lines.filter { $0.level == .warning }
+        #expect(warnings.map { $0.fields["spans"] } == (count == nil ? [] : [count]))
+        #expect(warnings.allSatisfy { $0.message == Self.gone })
     }
 
     @Test func whatIsLeftIsSentWhenTheProcessEnds() async throws {

@@ -123,13 +123,14 @@ import Testing
     /// Of a request that is traced, and of the jobs of such: each trace once.
     @Test func tracesAreThoseOfTheRequests() throws {
         let spans = (0..<2).map { _ in SpanContext(trace: .random(), span: .random(), isSampled: true) }
-        LogContext.$current.withValue(LogContext(request: "r", span: spans[0])) {
+        LogContext.$current.withValue(LogContext(request: "r")) {
+            #expect(LogContext.current?.metadata["trace_id"] == nil && LogContext.request?.span == nil)
+            LogContext.set(span: spans[0])
             #expect(LogContext.current?.metadata["trace_id"] == "\(spans[0].trace)")
             #expect(LogContext.request?.span == spans[0])
         }
         let requests = try [spans[0], nil, spans[1], spans[0]].map { try #require(RequestID("r", span: $0)) }
         let context = LogContext(jobs: requests.map { JobTrace(.make(), request: $0) })
         #expect(context.metadata["trace_id"] == "\(spans[0].trace),\(spans[1].trace)")
-        #expect(LogContext(request: "r").metadata["trace_id"] == nil)
     }
 }

@@ -8,7 +8,7 @@ import Testing
     private let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString)")
 
     /// Writes the text to a file of its own and reads the configuration from it.
-    private func configuration(_ text: String, environment: [String: String] = [:]) throws -> PushlineConfiguration {
+    func configuration(_ text: String, environment: [String: String] = [:]) throws -> PushlineConfiguration {
         let folder = self.folder
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -18,7 +18,7 @@ import Testing
     }
 
     /// The message of the refusal, without the folder.
-    private func refusal(_ text: String, environment: [String: String] = [:]) -> String? {
+    func refusal(_ text: String, environment: [String: String] = [:]) -> String? {
         do {
             _ = try self.configuration(text, environment: environment)
             return nil
@@ -56,40 +56,6 @@ import Testing
         // A variable's path is the shell's.
         let own = try self.configuration(text, environment: ["PUSHLINE_STORE_PATH": "x.sqlite"])
         #expect(own.store.path == "x.sqlite")
-    }
-
-    /// What OpenTelemetry calls them counts behind our own, and before the file.
-    @Test func openTelemetrysVariablesCount() throws {
-        let standard = [
-            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_SERVICE_NAME": "push",
-            "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.25",
-        ]
-        let text = "traces: {endpoint: \"http://file:1\", sampler: always_off}"
-        let found = try self.configuration(text, environment: standard).traces
-        #expect(found.endpoint == "http://collector:4318" && found.serviceName == "push")
-        #expect(found.sampler == .parentOrRatio && found.samplerArg == 0.25)
-        let own = standard.merging(["PUSHLINE_TRACES_ENDPOINT": "https://own", "PUSHLINE_TRACES_SAMPLER": "always_on"])
-        { $1 }
-        let mixed = try self.configuration(text, environment: own).traces
-        #expect(mixed.endpoint == "https://own" && mixed.sampler == .alwaysOn && mixed.serviceName == "push")
-        // Empty says nothing, as OpenTelemetry has it; ours takes the value away.
-        let empty = try self.configuration(text, environment: ["OTEL_EXPORTER_OTLP_ENDPOINT": ""]).traces
-        #expect(empty.endpoint == "http://file:1" && empty.sampler == .alwaysOff)
-        let none = ["PUSHLINE_TRACES_ENDPOINT": "", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"]
-        #expect(try self.configuration(text, environment: none).traces.endpoint == nil)
-        #expect(try self.configuration("").traces.endpoint == nil)
-    }
-
-    @Test(arguments: [
-        ("OTEL_TRACES_SAMPLER_ARG", "1.5", "must be a number from 0 to 1"),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "must be an http or https address without user and query"),
-        (
-            "OTEL_EXPORTER_OTLP_ENDPOINT", "http://u:p@collector",
-            "must be an http or https address without user and query"
-        ),
-    ])
-    func aVariableOfOpenTelemetrysIsRefusedByItsName(name: String, value: String, fault: String) {
-        #expect(self.refusal("", environment: [name: value]) == "environment: \(name): \(fault)")
     }
 
     @Test func environmentOverridesFileOverridesDefault() throws {

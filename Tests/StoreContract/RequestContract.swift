@@ -13,10 +13,7 @@ import Testing
         self.fixture = try StoreFixtures.make()
         self.scenario = Scenario(self.fixture)
         // With its span, for the work that comes of it is under that.
-        let span = SpanContext(
-            traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-            tracestate: "congo=t61,rojo=00f067 7"
-        )
+        let span = SpanContext(traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
         self.request = try #require(RequestID("proxy-7.a", span: span))
         #expect(self.request.span != nil)
     }

@@ -25,7 +25,7 @@ struct JobAcceptor: Sendable {
         let accepted = try await self.store.accept(jobs)
         self.count(accepted.answers)
         CrashPoint.apiAccepted.reach()
-        self.publisher.publish(accepted.messages, from: jobs.span)
+        self.publisher.publish(accepted.messages.map { ($0, accepted.spans[$0.id]) })
         return accepted.answers
     }
 
@@ -45,11 +45,10 @@ struct JobAcceptor: Sendable {
         CrashPoint.apiAccepted.reach()
         // What is urgent waits for nobody.
         let lingering = (accepted.messages + accepted.deferred).last { $0.priority != .high }
-        self.publisher.publish(accepted.messages.filter { $0 != lingering }, from: jobs.span)
+        let messages = accepted.messages.map { (row: $0, span: accepted.spans[$0.id]) }
+        self.publisher.publish(messages.filter { $0.row != lingering })
         // The sweeper publishes one that is deferred; until it does, others can join it too.
-        if let lingering, accepted.messages.contains(lingering) {
-            self.publisher.publishLater(lingering, from: jobs.span)
-        }
+        if let later = messages.first(where: { $0.row == lingering }) { self.publisher.publishLater(later) }
         return (accepted.answers, lingering?.id)
     }
 
@@ -64,9 +63,4 @@ struct JobAcceptor: Sendable {
         if registers > 0 { self.registers.increment(by: registers) }
         if sends > 0 { self.sends.increment(by: sends) }
     }
-}
-
-extension [NewJob] {
-    /// The span that their messages come from: workers read those of the others in their rows.
-    fileprivate var span: SpanContext? { self.lazy.compactMap { $0.request?.span }.first }
 }

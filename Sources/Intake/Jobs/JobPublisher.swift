@@ -35,8 +35,8 @@ final class JobPublisher: Service {
     private let lingersFrom: AsyncStream<Void>.Continuation
     private let dropped = MetricDescription.publishDropped.counter()
 
-    /// A message, and the span of a request that it comes from.
-    private typealias Waiting = (row: OutboxMessage, span: SpanContext?)
+    /// A message, and the span of a request that it comes from; nil = none is recorded.
+    typealias Waiting = (row: OutboxMessage, span: SpanContext?)
 
     init(
         store: any OutboxStore,
@@ -52,15 +52,7 @@ final class JobPublisher: Service {
     }
 
     /// Takes messages whose rows are durable; returns at once.
-    ///
-    /// - Parameters:
-    ///   - messages: The messages.
-    ///   - span: The span of a request that they come from; nil = none is recorded.
-    func publish(_ messages: [OutboxMessage], from span: SpanContext? = nil) {
-        self.publish(messages.lazy.map { (row: $0, span: span) })
-    }
-
-    private func publish(_ messages: some Collection<Waiting>) {
+    func publish(_ messages: [Waiting]) {
         guard !messages.isEmpty else { return }
         let isTaken = self.waiting.withLockedValue { waiting in
             guard waiting.count + messages.count <= Self.capacity else { return false }
@@ -71,9 +63,9 @@ final class JobPublisher: Service {
     }
 
     /// Takes a message that others may join for a moment; returns at once.
-    func publishLater(_ message: OutboxMessage, from span: SpanContext? = nil) {
+    func publishLater(_ message: Waiting) {
         let isFirst = self.lingering.withLockedValue { lingering in
-            lingering.append((message, span))
+            lingering.append(message)
             return lingering.count == 1
         }
         if isFirst { self.lingersFrom.yield() }

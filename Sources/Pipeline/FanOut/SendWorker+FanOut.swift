@@ -26,6 +26,8 @@ extension SendWorker {
     /// How the work on a message ends here.
     enum FanOutEnd {
         case nothing
+        /// It was deferred before anything of it was done.
+        case waiting
         /// It is to be deferred, for it cannot go on here.
         case deferred(FanOutClaim, Deferral)
         /// The claim is void: somebody has taken the message over, or its send was stopped.
@@ -34,7 +36,7 @@ extension SendWorker {
         var label: String {
             switch self {
             case .nothing: "done"
-            case .deferred: "deferred"
+            case .waiting, .deferred: "deferred"
             case .lost: "lost"
             }
         }

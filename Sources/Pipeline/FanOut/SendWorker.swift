@@ -141,7 +141,7 @@ package struct SendWorker: Service {
         let hadCopy = self.inProgress.end(id)
         let isLost =
             switch end {
-            case .nothing: false
+            case .nothing, .waiting: false
             case .deferred(let claim, let deferral): try await !self.deferMessage(claim, deferral, retry: retry)
             case .lost: true
             }
@@ -165,6 +165,11 @@ package struct SendWorker: Service {
             since: message.began
         ) { span in
             let end = try await self.work(on: message, subscription, from: claim, exclusive: isExclusive)
+            switch end {
+            // What waits is brought again and again.
+            case .waiting, .deferred: span?.discard()
+            case .nothing, .lost: break
+            }
             span?.note { $0["pushline.outcome"] = end.label }
             return end
         }
@@ -182,7 +187,7 @@ package struct SendWorker: Service {
         guard !isLarge || self.largeClaims.acquire(app) else {
             let isDeferred = try await self.deferMessage(claim, Deferral(pause: Self.longestPause), retry: retry)
             await subscription.acknowledge([delivery])
-            return isDeferred ? .nothing : .lost
+            return isDeferred ? .waiting : .lost
         }
         defer { if isLarge { self.largeClaims.release(app) } }
         // Until its first commit the message is what brings the work back if this process dies, from then on the claim's lease

@@ -111,23 +111,30 @@ package struct RegisterWorker: Service {
         CrashPoint.registerTaken.reach()
         let began = self.traces.now
         let jobs = try await retry.run { try await self.store.registerJobs(of: id) }
-        try await self.traces.process(delivery, from: queue, for: jobs.map(\.trace), since: began) { _ in
-            try await self.work(on: jobs, of: id, retry)
+        try await self.traces.process(delivery, from: queue, for: jobs.map(\.trace), since: began) { span in
+            if try await !self.work(on: jobs, of: id, retry) { span?.discard() }
         }
     }
 
     /// Works on the jobs of a message, one after the other.
-    private func work(on jobs: [Job], of id: MessageID, _ retry: StoreRetry) async throws {
+    ///
+    /// - Returns: false if it only waits: nothing of it was tried.
+    private func work(on jobs: [Job], of id: MessageID, _ retry: StoreRetry) async throws -> Bool {
         for (index, job) in jobs.enumerated() {
             LogContext.set(jobs: [job.trace])
-            // The others are another worker's: each may wait for a hub.
-            if index > 0, Task.isShuttingDownGracefully { return try await self.deferMessage(id, Deferral(), retry) }
             do {
+                // The others are another worker's: each may wait for a hub.
+                if index > 0, Task.isShuttingDownGracefully {
+                    try await self.deferMessage(id, Deferral(), retry)
+                    return true
+                }
                 guard try await self.apply(job, retry) else {
-                    return try await self.deferMessage(id, Deferral(), retry)
+                    try await self.deferMessage(id, Deferral(), retry)
+                    return true
                 }
             } catch let error as HubIsResting {
-                return try await self.deferMessage(id, Self.deferral(error.pause, error.reason), retry)
+                try await self.deferMessage(id, Self.deferral(error.pause, error.reason), retry)
+                return index > 0
             } catch let error as HubError {
                 self.logger.warning(
                     "The hub failed; the message waits and is tried again",
@@ -136,9 +143,11 @@ package struct RegisterWorker: Service {
                 // It waits as long again as it has waited: a change that alone fails must not be the one that tries the hub each time.
                 let age = min(max(.zero, job.begins.duration(to: .now)), Self.longestOwnPause)
                 let deferral = Self.deferral(max(age, error.retryAfter ?? .zero), WaitReason(error.message))
-                return try await self.deferMessage(id, deferral, retry)
+                try await self.deferMessage(id, deferral, retry)
+                return true
             }
         }
+        return true
     }
 
     /// The longest wait that a hub may ask for.

@@ -32,17 +32,12 @@ package struct RequestID: Hashable, Sendable, CustomStringConvertible {
             self.init(text)
             return
         }
-        let parts = text[space...].dropFirst().split(separator: " ", maxSplits: 1)
-        let span = parts.first.flatMap {
-            SpanContext(traceparent: String($0), tracestate: parts.count > 1 ? String(parts[1]) : nil)
-        }
-        self.init(String(text[..<space]), span: span)
+        self.init(String(text[..<space]), span: SpanContext(traceparent: String(text[space...].dropFirst())))
     }
 
-    /// As a job's row has it: the id, and behind it `traceparent` and `tracestate` of a request with a span.
+    /// As a job's row has it: the id, and behind it the `traceparent` of a request with a span.
     package var stored: String {
-        guard let span = self.span else { return self.description }
-        return "\(self.description) \(span.traceparent)" + (span.state.map { " \($0)" } ?? "")
+        self.span.map { "\(self.description) \($0.traceparent)" } ?? self.description
     }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {

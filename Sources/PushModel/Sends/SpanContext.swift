@@ -1,4 +1,6 @@
-/// A span's place in its trace, as it travels: in the headers of requests and messages, and with a job in its row.
+/// A span's place in its trace, as it travels: in the header of requests and messages, and with a job in its row.
+///
+/// What other tracing systems say to one another in `tracestate` ends here: it is a caller's free text, and nothing that we ask is told it.
 ///
 /// A reference: where nothing is traced there is none, and what may carry one stays small.
 ///
@@ -8,14 +10,11 @@ package final class SpanContext: Sendable {
     package let span: SpanID
     /// Whether it is recorded.
     package let isSampled: Bool
-    /// What other tracing systems have to say to one another, `tracestate`; nil = nothing.
-    package let state: String?
 
-    package init(trace: TraceID, span: SpanID, isSampled: Bool, state: String? = nil) {
+    package init(trace: TraceID, span: SpanID, isSampled: Bool) {
         self.trace = trace
         self.span = span
         self.isSampled = isSampled
-        self.state = state
     }
 
     private static let version = 0
@@ -23,12 +22,10 @@ package final class SpanContext: Sendable {
     /// The octets of `traceparent` in the version that is written.
     private static let length = 55
 
-    /// Reads the headers that somebody sent: nil where `traceparent` is not as it must be; a `tracestate` that is not is left out alone.
+    /// Reads the header that somebody sent: nil where it is not as it must be.
     ///
-    /// - Parameters:
-    ///   - parent: The value of `traceparent`; of a later version its beginning counts.
-    ///   - state: The value of `tracestate`, all its fields with commas between them.
-    package convenience init?(traceparent parent: String, tracestate state: String? = nil) {
+    /// - Parameter parent: The value of `traceparent`; of a later version its beginning counts.
+    package convenience init?(traceparent parent: String) {
         let octets = Array(parent.utf8.prefix(Self.length + 1))
         let dash = UInt8(ascii: "-")
         guard octets.count >= Self.length, [2, 35, 52].allSatisfy({ octets[$0] == dash }),
@@ -39,12 +36,7 @@ package final class SpanContext: Sendable {
             let span = UInt64(hexDigits: octets[36..<52]).flatMap(SpanID.init),
             let flags = UInt64(hexDigits: octets[53..<55])
         else { return nil }
-        self.init(
-            trace: trace,
-            span: span,
-            isSampled: flags & Self.sampledFlag != 0,
-            state: state.flatMap(TraceState.kept)
-        )
+        self.init(trace: trace, span: span, isSampled: flags & Self.sampledFlag != 0)
     }
 
     /// The value of `traceparent` for whoever comes next.
@@ -55,7 +47,6 @@ extension SpanContext: Hashable {
     package static func == (left: SpanContext, right: SpanContext) -> Bool {
         left === right
             || left.trace == right.trace && left.span == right.span && left.isSampled == right.isSampled
-                && left.state == right.state
     }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(self.span) }

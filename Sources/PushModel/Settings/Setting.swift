@@ -35,7 +35,7 @@ package struct Setting<Value: Sendable>: Sendable {
     ///   - name: The key's name; nil = the property's.
     ///   - example: What the example says, as a comment, of a key that has no default.
     ///   - isUsual: Whether the example says it without a comment.
-    ///   - variable: A variable that others have given a meaning, and that counts behind our own.
+    ///   - variable: A variable that others have given a meaning, and that counts behind our own and the file.
     package init(
         wrappedValue: Value,
         _ kind: SettingKind<Value>,

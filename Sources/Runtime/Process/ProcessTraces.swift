@@ -13,10 +13,13 @@ struct ProcessTraces {
     init(_ settings: TraceSettings, role: ProcessRole, logger: Logger) {
         guard let endpoint = settings.endpoint else {
             (self.traces, self.services) = (.off, [])
+            if let unsupported = OpenTelemetryVariables().unsupported {
+                logger.warning("Nothing is traced", metadata: ["reason": "\(unsupported)"])
+            }
             return
         }
         let queue = SpanQueue()
-        self.traces = Traces(SpanTracer(settings, queue: queue))
+        self.traces = Traces(settings, to: queue)
         self.services = [
             SpanExporter(
                 endpoint: endpoint,

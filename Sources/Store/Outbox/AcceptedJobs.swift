@@ -8,6 +8,8 @@ package struct AcceptedJobs: Sendable {
     package var messages: [OutboxMessage]
     /// New ones that the sweeper publishes, for their app's window has no room for them.
     package var deferred: [OutboxMessage]
+    /// The spans that new messages come from: of each the first that its jobs' requests have; a message of none that is recorded has none.
+    package var spans: [MessageID: SpanContext] = [:]
 
     package init(
         answers: [JobAcceptance] = [],

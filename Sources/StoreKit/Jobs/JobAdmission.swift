@@ -214,6 +214,12 @@ package struct JobAdmission {
                 if message.state == .deferred { accepted.deferred.append(new) } else { accepted.messages.append(new) }
             }
         }
+        // Those that join a message are not what it comes from.
+        for admitted in self.jobs {
+            guard let place = admitted.message, let span = admitted.job.request?.span else { continue }
+            let id = MessageID(number: numbers[place])
+            if self.messages[place].joined == nil, accepted.spans[id] == nil { accepted.spans[id] = span }
+        }
         return accepted
     }
 

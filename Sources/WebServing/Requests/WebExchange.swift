@@ -1,5 +1,7 @@
 import NIOConcurrencyHelpers
 package import PushModel
+import PushlineLogging
+import PushlineTracing
 
 /// A request under way: what its answer, the log and the metrics say of it.
 package final class WebExchange: Sendable {
@@ -10,6 +12,7 @@ package final class WebExchange: Sendable {
         var caller: String?
         var clientsID: String?
         var origin: String?
+        var span: RecordedSpan?
     }
 
     /// Names the request, in its answer and in the log.
@@ -17,11 +20,17 @@ package final class WebExchange: Sendable {
     /// Its connection.
     package let context: ServingContext
     let start = ContinuousClock.now
+    private let beginSpan: BeginSpan?
     private let state = NIOLockedValueBox(State())
 
-    init(id: String, context: ServingContext) {
+    /// - Parameters:
+    ///   - id: Names the request.
+    ///   - context: Its connection.
+    ///   - beginSpan: Begins its span; nil = nothing is traced.
+    init(id: String, context: ServingContext, beginSpan: BeginSpan? = nil) {
         self.id = id
         self.context = context
+        self.beginSpan = beginSpan
     }
 
     /// The template of a path that is not known.
@@ -44,10 +53,19 @@ package final class WebExchange: Sendable {
         self.state.withLockedValue { ($0.template, $0.isOpen) = (template, isOpen) }
     }
 
-    /// Notes who was let in, in words for the log.
+    /// Notes who was let in, in words for the log, on a route that was found; from then on it has a span.
     package func admitted(_ caller: String, of app: AppID) {
-        self.state.withLockedValue { ($0.caller, $0.app) = (caller, app) }
+        let template = self.state.withLockedValue { state in
+            (state.caller, state.app) = (caller, app)
+            return state.template
+        }
+        guard let span = self.beginSpan?(template) else { return }
+        self.state.withLockedValue { $0.span = span }
+        LogContext.set(span: span.place)
     }
+
+    /// nil while nobody is let in, and where it is not recorded.
+    var span: RecordedSpan? { self.state.withLockedValue(\.span) }
 
     var app: AppID? { self.state.withLockedValue { $0.app } }
 
