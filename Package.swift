@@ -148,8 +148,8 @@ let package = Package(
                 metrics, nioConcurrency, nioCore, nioHTTP1, tracing,
             ]
         ),
-        // What a line of the log is about.
-        .target(name: "PushlineLogging", dependencies: ["PushModel", logging, nioConcurrency]),
+        // What a line of the log is about, and how it is written.
+        .target(name: "PushlineLogging", dependencies: ["PushModel", "Settings", logging, nioConcurrency]),
 
         // The wire towards the push services.
         .target(
@@ -314,7 +314,8 @@ let package = Package(
         .executableTarget(
             name: "pushline-simulator",
             dependencies: [
-                "PushlineSimulator", "PushModel", "Settings", argumentParser, lifecycle, logging, unixSignals,
+                "PushlineLogging", "PushlineSimulator", "PushModel", "Settings", argumentParser, lifecycle, logging,
+                unixSignals,
             ]
         ),
 
@@ -413,15 +414,15 @@ let package = Package(
         .testTarget(
             name: "StoreSQLiteTests",
             dependencies: [
-                "SeededRandom", "StoreContract", "StoreSQLite", "StoreSQL", "StoreKit", "Store", "PushModel", grdb,
-                nioConcurrency,
+                "FaultInjection", "SeededRandom", "StoreContract", "StoreSQLite", "StoreSQL", "StoreKit", "Store",
+                "PushModel", grdb, nioConcurrency,
             ]
         ),
         .testTarget(
             name: "StorePostgreSQLTests",
             dependencies: [
-                "CPostgreSQL", "LogRecorder", "StoreContract", "StorePostgreSQL", "StoreSQL", "StoreKit", "Store",
-                "PushModel", logging, nioConcurrency, nioCore, nioPosix, nioSSL,
+                "CPostgreSQL", "FaultInjection", "LogRecorder", "StoreContract", "StorePostgreSQL", "StoreSQL",
+                "StoreKit", "Store", "PushModel", logging, nioConcurrency, nioCore, nioPosix, nioSSL,
             ]
         ),
         .testTarget(

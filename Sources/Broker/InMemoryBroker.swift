@@ -49,7 +49,7 @@ package final class InMemoryBroker: MessageBroker {
         try self.state.withLockedValue { state in
             guard !state.isUnavailable else { throw BrokerError(.unreachable, "The broker was made unavailable.") }
             guard let found = state.queues[queue] else {
-                throw BrokerError(.protocolFault, "The queue \(queue) does not exist.")
+                throw BrokerError(.notFound, "The queue \(queue) does not exist.")
             }
             return QueueDepth(ready: found.ready.count, consumers: found.consumers.count)
         }

@@ -86,7 +86,7 @@ extension InMemoryBrokerState {
             }
             if let exchange = queue.exchange {
                 guard self.exchanges.contains(exchange) else {
-                    throw BrokerError(.protocolFault, "The exchange \(exchange) does not exist.")
+                    throw BrokerError(.notFound, "The exchange \(exchange) does not exist.")
                 }
                 self.bindings[exchange, default: []].insert(queue.name)
             }
@@ -98,7 +98,7 @@ extension InMemoryBrokerState {
         guard !self.isUnavailable else { return .failed(.noConnection) }
         if let blocked { return .failed(BrokerError(.blocked, "The broker accepts no messages: \(blocked).")) }
         guard message.exchange.isEmpty || self.exchanges.contains(message.exchange) else {
-            return .failed(BrokerError(.protocolFault, "The exchange \(message.exchange) does not exist."))
+            return .failed(BrokerError(.notFound, "The exchange \(message.exchange) does not exist."))
         }
         let isRouted =
             if message.exchange.isEmpty {
@@ -146,7 +146,7 @@ extension InMemoryBrokerState {
 extension InMemoryBrokerState {
     mutating func addConsumer(queue: String, prefetch: Int) throws -> Int {
         guard self.queues[queue] != nil else {
-            throw BrokerError(.protocolFault, "The queue \(queue) does not exist.")
+            throw BrokerError(.notFound, "The queue \(queue) does not exist.")
         }
         precondition(prefetch > 0, "A consumer takes at least one message.")
         self.lastConsumer += 1

@@ -39,7 +39,7 @@ package protocol MessageBroker: Sendable {
 
     /// How much is in a queue, as the broker knows it; for people, for it is old when it is read.
     ///
-    /// - Throws: ``BrokerError``, with ``BrokerError/Code/protocolFault`` when there is no such queue.
+    /// - Throws: ``BrokerError``, with ``BrokerError/Code/notFound`` when there is no such queue.
     func depth(of queue: String) async throws -> QueueDepth
 
     /// Whether the broker can be reached and accepts messages, for `/readyz`.
@@ -198,13 +198,22 @@ package struct BrokerError: Error, Sendable, Equatable, CustomStringConvertible 
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String {
-            case unreachable, timeout, blocked, returned, refused, mismatch, closed, protocolFault
+            case unreachable, untrusted, loginRefused, noVirtualHost, notPermitted
+            case timeout, blocked, returned, refused, notFound, mismatch, closed, protocolFault
         }
 
         private let base: Base
 
         /// No connection to the broker.
         package static let unreachable = Code(base: .unreachable)
+        /// No connection to the broker: TLS fails, or a certificate is not trusted.
+        package static let untrusted = Code(base: .untrusted)
+        /// The broker does not know the user, or not with that password.
+        package static let loginRefused = Code(base: .loginRefused)
+        /// The broker has no virtual host of that name.
+        package static let noVirtualHost = Code(base: .noVirtualHost)
+        /// The user may not use the virtual host, or not do there what was asked.
+        package static let notPermitted = Code(base: .notPermitted)
         /// No answer in time.
         package static let timeout = Code(base: .timeout)
         /// The broker has an alarm.
@@ -213,6 +222,8 @@ package struct BrokerError: Error, Sendable, Equatable, CustomStringConvertible 
         package static let returned = Code(base: .returned)
         /// The broker did not take the message (nack).
         package static let refused = Code(base: .refused)
+        /// There is no queue or exchange of that name.
+        package static let notFound = Code(base: .notFound)
         /// A queue or exchange exists with other arguments.
         package static let mismatch = Code(base: .mismatch)
         /// The broker object was shut down.

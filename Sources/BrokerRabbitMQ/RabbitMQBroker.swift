@@ -93,7 +93,7 @@ package final class RabbitMQBroker: MessageBroker, Service {
                 case .connected: continue
                 case .blocked(let reason): return .blocked(reason)
                 case .connecting: return .disconnected("The connection is being made.")
-                case .down(let reason): return .disconnected(reason)
+                case .down(let error): return .disconnected(error.message)
                 case .closed: return .disconnected(BrokerError.closed.message)
                 }
             }

@@ -15,6 +15,7 @@ package enum Composition {
     ///   - configuration: The broker's address and settings.
     ///   - name: The name of our connections in the broker's lists.
     ///   - timeout: The longest time for a connection and for any one request; nil = the default.
+    ///   - declares: Whether each new connection makes the queues that are missing.
     ///   - logger: The broker's logger.
     /// - Returns: The broker.
     /// - Throws: ``ConfigurationError`` for an invalid address.
@@ -22,12 +23,13 @@ package enum Composition {
         _ configuration: PushlineConfiguration,
         name: String,
         timeout: Duration? = nil,
+        declares: Bool = true,
         logger: Logger
     ) throws -> any MessageBroker & Service {
         var settings = try Self.settings(configuration.broker)
         settings.connectionName = name
         // Consumers start at once, and must not come before their queues.
-        settings.topology = .pushline
+        if declares { settings.topology = .pushline }
         if let timeout {
             settings.connectTimeout = timeout
             settings.requestTimeout = timeout

@@ -57,7 +57,7 @@ package final class Simulator: Service {
                 let service = simulated.service
                 let responders = simulated.otherPorts.merging([service.rawValue: simulated.responder]) { $1 }
                 for (name, responder) in responders {
-                    let port = name == service.rawValue ? self.configuration.ports[service] ?? 0 : 0
+                    let port = self.configuration.ports[name] ?? 0
                     let channel = try await self.bind(simulated, port: port, listener, responder(parts), parts.keys)
                     channels.append(channel)
                     ports[name] = channel.localAddress?.port

@@ -1,10 +1,9 @@
-package import PushModel
 import Settings
 
 /// The addresses of a simulator, its accepted credentials, and the strictness of its limits.
 package struct SimulatorConfiguration: Sendable {
-    /// Ports on 127.0.0.1; any free one for a service that has none here.
-    package var ports: [PushService: Int]
+    /// Ports on 127.0.0.1 by their names in ``SimulatorURLs``, such as `apns`; any free one for a name that has none here.
+    package var ports: [String: Int]
     /// The control address' port; 0 = any free one.
     package var controlPort: Int
     /// Where credentials are written; nil = a temporary folder that is removed at the end.
@@ -31,7 +30,7 @@ package struct SimulatorConfiguration: Sendable {
     package var threads: Int
 
     package init(
-        ports: [PushService: Int] = [:],
+        ports: [String: Int] = [:],
         controlPort: Int = SimulatorSettings().controlPort,
         folder: String? = nil,
         bundleIDs: [String] = ["com.example.pushline"],
@@ -62,19 +61,20 @@ package struct SimulatorConfiguration: Sendable {
 }
 
 extension SimulatorConfiguration {
-    /// Reads ports of the form `apns=8443,fcm=8444`.
+    /// Reads ports of the form `apns=8443,apnsChannels=8444`.
     ///
     /// - Throws: ``SimulatorError`` with the fault.
-    package static func ports(_ text: String) throws(SimulatorError) -> [PushService: Int] {
-        var ports: [PushService: Int] = [:]
+    package static func ports(_ text: String) throws(SimulatorError) -> [String: Int] {
+        var ports: [String: Int] = [:]
         for pair in text.split(separator: ",") {
             let parts = pair.split(separator: "=", omittingEmptySubsequences: false)
-            guard parts.count == 2, let service = SimulatedService.named(String(parts[0])), let port = Int(parts[1]),
+            guard parts.count == 2, SimulatedService.portNames.contains(String(parts[0])), let port = Int(parts[1]),
                 (0...65_535).contains(port)
             else {
-                throw SimulatorError("\"\(pair)\" is not \(SimulatedService.names), = and a port, such as apns=8443")
+                let names = SimulatedService.portNames.joined(separator: ", ")
+                throw SimulatorError("\"\(pair)\" is not one of \(names), = and a port, such as apns=8443")
             }
-            ports[service] = port
+            ports[String(parts[0])] = port
         }
         return ports
     }

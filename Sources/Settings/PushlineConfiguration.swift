@@ -176,7 +176,10 @@ package struct SimulatorSettings: SettingsSection {
     @Setting(.path, "where certificates, keys and apps.yaml are written; empty = a temporary folder")
     package var folder: String? = nil
     @Setting(.path, "file that the addresses are written to, as JSON; empty = none") package var state: String? = nil
-    @Setting(.text, "of services, such as apns=8443,fcm=8444; any free ones for those that are not named")
+    @Setting(
+        .text,
+        "of apns, apnsChannels, fcm, wns and web, such as apns=8443,fcm=8444; any free ones for those that are not named"
+    )
     package var ports: String? = nil
     @Setting(.port, "0 = any free one") package var controlPort = 0
     @Setting(.integer(0...10_000_000), "received pushes that are kept") package var keep = 200_000

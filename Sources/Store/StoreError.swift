@@ -1,5 +1,5 @@
 /// A failure of the store.
-package struct StoreError: Error, Sendable, CustomStringConvertible {
+package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String {

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Logging
 import PushModel
+import PushlineLogging
 import PushlineSimulator
 import ServiceLifecycle
 import Settings
@@ -39,7 +40,7 @@ struct Main: AsyncParsableCommand {
     @Option(help: "Write the addresses as JSON to this file once all ports are open; removed at the end.")
     var state: String?
 
-    @Option(help: "Ports of services, such as apns=8443,fcm=8444; any free ones unless said.")
+    @Option(help: "Ports of apns, apnsChannels, fcm, wns, web, such as apns=8443,fcm=8444; any free ones unless said.")
     var ports: String?
 
     @Option(help: "Port of the control address, plain HTTP.")
@@ -49,22 +50,27 @@ struct Main: AsyncParsableCommand {
     var keep: Int?
 
     func run() async throws {
+        do { try await self.serve() } catch {
+            LineLogHandler.reportEnd(of: "pushline-simulator", error)
+            throw ExitCode.failure
+        }
+    }
+
+    /// Serves until a signal ends it.
+    private func serve() async throws {
         let settings = SimulatorSettings()
         let options = [
             "folder": self.folder, "state": self.state, "ports": self.ports,
             "control_port": self.controlPort.map { "\($0)" },
             "keep": self.keep.map { "\($0)" },
         ].compactMapValues { $0 }
-        do {
-            try SettingsReader(file: PushlineConfiguration.chosenFile(self.config), options: options).read(
-                into: settings,
-                named: "simulator"
-            )
-        } catch {
-            throw ValidationError(error.message)
+        try SettingsReader(file: PushlineConfiguration.chosenFile(self.config), options: options).read(
+            into: settings,
+            named: "simulator"
+        )
+        let logger = Logger(label: "pushline-simulator") {
+            LineLogHandler(label: $0, format: .text, level: .info, hasPriority: LineLogHandler.isJournal)
         }
-        var logger = Logger(label: "pushline-simulator", factory: { StreamLogHandler.standardError(label: $0) })
-        logger.logLevel = .info
         let simulator = Simulator(try SimulatorConfiguration(settings), logger: logger)
         let urls = try await simulator.start()
         let credentials = try simulator.credentials

@@ -137,7 +137,7 @@ extension Bench {
         do {
             _ = try await self.take(1)
         } catch let error as BrokerError {
-            try self.expect(error.code == .protocolFault, "Another fault: \(error).")
+            try self.expect(error.code == .notFound, "Another fault: \(error).")
             return
         }
         throw BrokerContract.Violation(description: "A queue that does not exist was consumed.")
@@ -148,7 +148,7 @@ extension Bench {
             _ = try await self.broker.depth(of: self.name)
             throw BrokerContract.Violation(description: "A queue that does not exist has a depth.")
         } catch let error as BrokerError {
-            try self.expect(error.code == .protocolFault, "Another fault: \(error).")
+            try self.expect(error.code == .notFound, "Another fault: \(error).")
         }
         try await self.declare()
         try await self.publish(ids: 0..<3)

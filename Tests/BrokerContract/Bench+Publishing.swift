@@ -55,7 +55,7 @@ extension Bench {
         guard case .failed(let error) = results.first else {
             throw BrokerContract.Violation(description: "Published to an exchange that does not exist.")
         }
-        try self.expect(error.code == .protocolFault, "Another fault: \(error).")
+        try self.expect(error.code == .notFound, "Another fault: \(error).")
         try await self.publish(ids: [1])
         try self.expect(try await self.take(1).ids == ["1"], "Publishing did not recover.")
     }

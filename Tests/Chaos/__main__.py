@@ -1,63 +1,35 @@
 """Breaks a running Pushline on purpose; deploy/chaos prepares what it needs. See docs/reliability.md."""
 
-import argparse
 import pathlib
-import signal
-import subprocess
 import sys
 import time
 
+import patience
+import script
 from broker import Broker
 from faults import Faults
 from installation import Failure, Installation, known_points, programs_of_points
 from load import Load
+from script import CALM_TIMEOUT, DRAIN, TIMEOUT, URGENT, say
 from verdict import Verdict, summary
 from witness import Witness
 
-# How long nothing may be wrong before a job that is not final counts as stuck: two leases of a job (rule 13), and the time that
-# the slowest process may take to come back.
-TIMEOUT = 240
-# Sends when nothing is wrong any more, and what they may take: a breaker's longest pause, and as much again.
+# Sends when nothing is wrong any more.
 CALM = 200
-CALM_TIMEOUT = 120
 # Of debug builds, in megabytes; the load is small.
 MEMORY = 400
 # Open files that a process may have more than at the beginning: connections come and go.
 FILES = 80
-# What an orderly end may take: process.drain_time, and a little.
-DRAIN = 40
 # The most streams of a connection to the simulator: answers that a cut connection may cost.
 STREAMS = 1000
-# Which ask for an end.
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# The most devices of an urgent batch, which is in progress beyond the others.
-URGENT = 1000
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
-    parser.add_argument("--folder", required=True, help="where everything is written")
-    parser.add_argument("--bin", required=True, help="where our programs are, built for debugging")
-    parser.add_argument("--config", required=True, help="Config/pushline.yaml")
-    parser.add_argument("--root", required=True, help="the repository")
-    parser.add_argument("--broker", required=True, help="the folder of the broker's node")
-    parser.add_argument("--server", help="the folder of a PostgreSQL, which has the store")
-    parser.add_argument("--own-disk", action="store_true", help="the data folder is a file system of its own")
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--minutes", type=float, default=5)
+    parser = script.add_host(script.parser(__doc__, clients=3, accounts=4, pace=0.4))
     parser.add_argument("--every-point", action="store_true", help="a crash at each crash point, before anything else")
-    parser.add_argument("--clients", type=int, default=3)
-    parser.add_argument("--accounts", type=int, default=4)
-    parser.add_argument("--pace", type=float, default=0.4, help="seconds between the requests of a client, on average")
     parser.add_argument("--rest", type=float, default=3, help="seconds between the faults of a thread, on average")
-    parser.add_argument("--ttl", type=int, default=150, help="seconds that most sends live")
-    parser.add_argument("--devices", type=int, default=1000, help="delivery.devices")
     parser.add_argument("--crash-share", type=float, default=0.6, help="the part of processes that is given a crash point")
     return parser.parse_args()
-
-
-def say(text):
-    print(text, flush=True)
 
 
 class Run:
@@ -99,8 +71,8 @@ class Run:
         shown = begin
         while time.monotonic() < end:
             time.sleep(1)
-            if self.witness.error:
-                raise Failure(self.witness.error)
+            if error := self.witness.error or self.faults.end:
+                raise Failure(error)
             if time.monotonic() - shown >= 20:
                 shown = time.monotonic()
                 say(
@@ -111,6 +83,8 @@ class Run:
     def _heal(self):
         say("Healing, and waiting until no job is unfinished ...")
         self.faults.stop()
+        if self.faults.end:
+            raise Failure(self.faults.end)
         self.installation.is_crashing = False
         # A crash point that was not reached waits no longer.
         for member in self.installation.members:
@@ -181,6 +155,8 @@ class Run:
         say(f"Condemned after six starts, to be replayed (rule 5): {self.verdict.condemned}")
         say(f"Faults made: {summary(faults.made)}")
         say(f"Requests or messages that they hit: {summary(faults.hits)}")
+        if patience.slow:
+            say(f"Commands of this script's own that were slow: {', '.join(patience.slow)}")
         say(f"Crashes: {summary(installation.crashes)}")
         say(f"Crash points reached (point:hit): {summary(installation.points)}")
         files = {name: f"{self.before.get(name, (0, 0))[0]} to {files}" for name, (files, _) in self.after.items()}
@@ -189,29 +165,5 @@ class Run:
         say(f"Seconds that each took to end: {summary({name: round(seconds, 1) for name, seconds in took.items()})}")
 
 
-def main():
-    options = arguments()
-
-    def end(asked, _):
-        # Once: who asks again does not break off the end.
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        sys.exit(128 + asked)
-
-    # An end in order, also where it is asked for from outside.
-    for number in SIGNALS:
-        signal.signal(number, end)
-    run = None
-    try:
-        run = Run(options)
-        return run.go()
-    except (Failure, subprocess.TimeoutExpired) as failure:
-        print(f"chaos: {failure}", file=sys.stderr)
-        return 1
-    finally:
-        if run:
-            run.installation.stop(DRAIN)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(script.main(arguments(), Run))

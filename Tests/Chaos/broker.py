@@ -7,6 +7,7 @@ import re
 import subprocess
 import time
 
+import patience
 import pika
 import pika.exceptions
 
@@ -23,11 +24,11 @@ class Broker:
 
     # ---- The node ----
 
-    def shell(self, words, seconds=180):
+    def shell(self, words):
         """Runs words of deploy/lib/broker.sh; D is the node's folder."""
         script = f'. "{self.root}/deploy/lib/broker.sh"; D="{self.folder}"; {words}'
-        result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=seconds)
-        return result.returncode == 0, (result.stdout + result.stderr).strip()
+        result = patience.run(["bash", "-c", script], words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return result.returncode == 0, result.stdout.strip()
 
     def ctl(self, *words):
         return self.shell("broker_ctl \"$D\" " + " ".join(f"'{word}'" for word in words))

@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 
+import patience
 from broker import QUEUES, hostile
 from ground import FileFaults, ServerFaults
 from installation import boot_time, programs_of_points
@@ -30,6 +31,8 @@ class Faults:
         self.made = collections.Counter()
         self.hits = collections.Counter()
         self.troubles = []
+        # Why there is nothing left to be broken.
+        self.end = None
         # Whatever costs a delivery worker the answers of what it had under way.
         self.broker_losses = 0
         self.pauses = 0
@@ -110,8 +113,10 @@ class Faults:
 
     def stop(self):
         self.is_running = False
+        # One may wait for a command that is slow.
+        end = time.monotonic() + 240 + patience.MOST
         for thread in self.threads:
-            thread.join(240)
+            thread.join(end - time.monotonic())
             if thread.is_alive():
                 self.troubles.append("a fault does not end")
 
@@ -308,7 +313,10 @@ class Faults:
         self._expect(end())
         self.rest(chance.uniform(0, 6))
         self.hits[title] += self.installation.broker_is("disconnected")
-        self._expect(self.broker.start())
+        try:
+            self._expect(self.broker.start())
+        except (RuntimeError, subprocess.TimeoutExpired):
+            self.end = f"the broker does not start again; its log is under {self.broker.folder}/log"
 
     def _alarm(self, chance, title, switch):
         try:

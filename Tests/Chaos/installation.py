@@ -19,6 +19,7 @@ import urllib.error
 import urllib.request
 
 import azure
+import patience
 import stores
 
 # How many of each run.
@@ -210,15 +211,21 @@ class Installation:
         """Of commands, and of what all programs are told."""
         return {**os.environ, **self.environment, **self.trial}
 
-    def cli(self, *arguments, stdin=None):
-        result = subprocess.run(
-            [self.bin / "pushline", *map(str, arguments), "--config", self.options.config],
+    def _command(self, *arguments, stdin=None):
+        words = [*map(str, arguments)]
+        pipe = subprocess.PIPE
+        return patience.run(
+            [self.bin / "pushline", *words, "--config", self.options.config],
+            f"pushline {' '.join(words[:2])}",
+            stdin,
             env=self.base_environment(),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=120,
+            stdin=subprocess.DEVNULL if stdin is None else pipe,
+            stdout=pipe,
+            stderr=pipe,
         )
+
+    def cli(self, *arguments, stdin=None):
+        result = self._command(*arguments, stdin=stdin)
         if result.returncode != 0:
             raise Failure(f"pushline {' '.join(map(str, arguments[:2]))} failed: {result.stderr.strip()[-300:]}")
         return result.stdout
@@ -449,7 +456,13 @@ class Installation:
         return time.monotonic() - start
 
     def stop(self, seconds=45):
-        """Ends everything in order; how long each took."""
+        """Ends everything in order; how long each program took."""
+        took = self.end_programs(seconds)
+        self.end_rest()
+        return took
+
+    def end_programs(self, seconds):
+        """Ends the programs in order; how long each took."""
         took = {}
         with self.lock:
             self.is_ending = True
@@ -471,6 +484,10 @@ class Installation:
                 member.process.kill()
                 member.process.wait()
                 self.unexpected.append(f"{member.name} did not end within {seconds} s of SIGTERM")
+        return took
+
+    def end_rest(self):
+        """Ends what the programs have used."""
         if self.simulator and self.simulator.poll() is None:
             self.simulator.terminate()
             try:
@@ -478,17 +495,10 @@ class Installation:
             except subprocess.TimeoutExpired:
                 self.simulator.kill()
                 self.simulator.wait()
-        return took
 
     def check_store(self):
         """What `pushline store check` finds wrong, if anything."""
-        result = subprocess.run(
-            [self.bin / "pushline", "store", "check", "--config", self.options.config],
-            env=self.base_environment(),
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        result = self._command("store", "check")
         return "" if result.returncode == 0 else (result.stdout + result.stderr).strip()[-1000:]
 
     # ---- The clock ----

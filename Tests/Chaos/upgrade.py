@@ -1,7 +1,6 @@
 """Replaces the programs of an older Pushline by newer ones under load, on one host or on three: deploy/chaos --upgrade-from prepares what it
-needs. Their tables take a step that expands meanwhile, and none that contracts."""
+needs. Their tables take a step that expands meanwhile, and one that contracts when all have ended, and not before."""
 
-import argparse
 import collections
 import pathlib
 import subprocess
@@ -9,11 +8,13 @@ import sys
 import time
 
 import cluster
-from cluster import say
+import script
 from clustered import ClusteredInstallation
 from installation import Installation
 from load import Load
 from outages import longest
+from script import say
+from unanswered import Unanswered
 from witness import Witness
 
 # Steps of tests: the newer programs have the first one more than the older, those of the next release would have both.
@@ -21,21 +22,13 @@ EXPAND = {"PUSHLINE_TRIAL_STEPS": "expand"}
 CONTRACT = {"PUSHLINE_TRIAL_STEPS": "expand,contract"}
 # Seconds that older and newer programs work side by side.
 TOGETHER = 15
+# Seconds until a server knows that the connections of programs have ended.
+FORGOTTEN = 30
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
-    parser.add_argument("--folder", required=True, help="where everything is written")
+    parser = script.add_host(script.parser(__doc__, clients=4, accounts=3, pace=0.5, crash_share=0), is_one=False)
     parser.add_argument("--upgrade-from", required=True, help="where the older programs are, built for debugging")
-    parser.add_argument("--bin", required=True, help="where the newer ones are")
-    parser.add_argument("--config", required=True, help="Config/pushline.yaml")
-    parser.add_argument("--root", required=True, help="the repository")
-    parser.add_argument("--broker", help="the folder of the broker's node; without it three hosts have all")
-    parser.add_argument("--server", help="the folder of a PostgreSQL, which has the store")
-    parser.add_argument("--own-disk", action="store_true")
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--minutes", type=float, help="not heeded")
-    parser.set_defaults(clients=4, accounts=3, pace=0.5, ttl=150, devices=1000, crash_share=0)
     return parser.parse_args()
 
 
@@ -68,6 +61,7 @@ class Upgrade(cluster.Run):
         self.installation.start()
         self.load = Load(self.installation, self.options, say)
         self.witness = Witness(self.installation.control, self.load.sends)
+        self.unanswered = Unanswered(self.installation.of("delivery-worker"))
         self.outages = Changes(self.load, self.witness)
         self.load.register_devices()
         self.load.start()
@@ -116,6 +110,19 @@ class Upgrade(cluster.Run):
         if done.returncode != 1 or "has the store open" not in text:
             self.outages.troubles.append(f"a step that contracts was not refused {words}")
 
+    def _end(self):
+        """The same step is taken when no program has the store open any more: it was they whom it was refused for."""
+        took = self.installation.end_programs(cluster.DRAIN + 5)
+        end = time.monotonic() + FORGOTTEN
+        while (done := self._migrate(CONTRACT)).returncode != 0 and time.monotonic() < end:
+            time.sleep(1)
+        text = (done.stdout + done.stderr).strip()
+        say(f"  a step that contracts, without programs: {text.splitlines()[-1] if text else done.returncode}")
+        if done.returncode != 0:
+            self.outages.troubles.append(f"a step that contracts was not taken without programs: {text[-300:]}")
+        self.installation.end_rest()
+        return took
+
     def _change(self, members, folder):
         """As an update does: one process after the other, each when the one before serves."""
         environment = EXPAND if folder == self.newer else {}
@@ -129,8 +136,8 @@ class Upgrade(cluster.Run):
         pass
 
     def _doctor(self, when):
-        pass
+        return []
 
 
 if __name__ == "__main__":
-    sys.exit(cluster.main(arguments(), Upgrade))
+    sys.exit(script.main(arguments(), Upgrade))

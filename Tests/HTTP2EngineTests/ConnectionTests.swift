@@ -136,7 +136,7 @@ struct ConnectionTests {
         try await first.stop()
         let missed = await origin.client.send(origin.batch(10))
         #expect(missed.answered == 0)
-        let second = Simulator(SimulatorConfiguration(ports: [.apns: port]))
+        let second = Simulator(SimulatorConfiguration(ports: ["apns": port]))
         try await second.start()
         #expect(await origin.client.send(origin.batch(10)).accepted == 10)
         await origin.client.close()

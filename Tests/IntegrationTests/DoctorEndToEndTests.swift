@@ -40,6 +40,60 @@ import Testing
         #expect(!refused.output.contains(try installation.simulator.credentials.wnsClientSecret))
     }
 
+    /// What doctor says of a broker at another address, in its line `broker`.
+    private func broker(_ url: String, _ environment: [String: String] = [:]) async throws -> String {
+        let settings = environment.merging(["PUSHLINE_BROKER_URL": url]) { $1 }
+        let said = try await self.installation.runPushline(["doctor"], environment: settings)
+        let lines = said.output.split(separator: "\n").filter { $0.contains("  broker  ") }
+        #expect(lines.count == 1, "\(said.output)")
+        return lines.first.map(String.init) ?? ""
+    }
+
+    @Test func aBrokerThatCannotBeUsedIsToldByTheReason() async throws {
+        let node = try #require(RabbitMQTestNode.current)
+        let account = try #require(node.url.firstMatch(of: #/amqp://([^:]+):([^@]+)@(.+)/pushline/#))
+        let (user, password, place) = (account.1, account.2, account.3)
+        let (login, plain) = ("\(user):\(password)", place.split(separator: ":")[1])
+        // Nobody may enter it.
+        try await node.control("add_vhost locked")
+        let authority = ["PUSHLINE_BROKER_CA_FILE": node.directory + "/tls/ca.pem"]
+        let secure = try #require(node.tlsURL.firstMatch(of: #/@[^:]+:([0-9]+)/#)?.1)
+        let cases: [(url: String, environment: [String: String], reason: String, advice: String)] = [
+            ("amqp://\(user):wrong@\(place)/pushline", [:], "ACCESS_REFUSED", "correct user and password"),
+            ("amqp://nobody:wrong@\(place)/pushline", [:], "ACCESS_REFUSED", "rabbitmqctl add_user"),
+            ("amqp://\(login)@\(place)/nowhere", [:], "vhost nowhere not found", "rabbitmqctl add_vhost"),
+            ("amqp://\(login)@\(place)/locked", [:], "access to vhost 'locked'", "set_permissions -p VHOST USER"),
+            ("amqp://\(login)@127.0.0.1:1/pushline", [:], "socket error", "start RabbitMQ"),
+            ("amqps://\(login)@localhost:\(secure)/pushline", [:], "SSL", "broker.ca_file"),
+            ("amqps://\(login)@localhost:\(plain)/pushline", authority, "SSL", "5671"),
+        ]
+        for (url, environment, reason, advice) in cases {
+            let line = try await self.broker(url, environment)
+            #expect(line.hasPrefix("wrong") && line.contains(reason) && line.contains(advice), "\(url): \(line)")
+            #expect(line.contains("start RabbitMQ") == (advice == "start RabbitMQ"), "\(line)")
+            #expect(!line.contains("wrong@") && !line.contains(password), "\(line)")
+        }
+    }
+
+    @Test func aDoctorMakesNoQueueAndSaysWhichAreMissing() async throws {
+        let node = try #require(RabbitMQTestNode.current)
+        let user = try #require(node.url.firstMatch(of: #/amqp://([^:]+):/#)?.1)
+        try await node.control("add_vhost empty")
+        try await node.control("set_permissions -p empty \(user) '.*' '.*' '.*'")
+        let url = node.url.replacing(#/[^/]+$/#, with: "empty")
+        for _ in 0..<2 {
+            let line = try await self.broker(url)
+            #expect(line.contains("lacks 20 queues") && line.contains("the programs make them"), "\(line)")
+            #expect(try await node.control("--silent list_queues -p empty name").isEmpty)
+            #expect(try await !node.control("list_exchanges -p empty name").contains("pushline"))
+        }
+        // One that may do nothing here is told so when all queues are there, as a program would find them.
+        try await node.control("set_permissions -p pushline \(user) '^$' '^$' '^$'")
+        let line = try await self.broker(node.url)
+        try await node.control("set_permissions -p pushline \(user) '.*' '.*' '.*'")
+        #expect(line.contains("ACCESS_REFUSED") && line.contains("set_permissions -p VHOST USER"), "\(line)")
+    }
+
     @Test func aServerIsAskedFromElsewhere() async throws {
         let installation = try self.installation
         let url = "http://127.0.0.1:\(installation.port)"

@@ -321,10 +321,33 @@ struct LifeTests {
         #expect(!FileManager.default.fileExists(atPath: folder))
     }
 
+    /// What apps declare and devices have registered stays right when the package's simulator is started again.
+    @Test func thePackagesSimulatorHasAFixedPortForEverything() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let script = try String(contentsOf: root.appending(path: "deploy/package"), encoding: .utf8)
+        let text = try #require(script.firstMatch(of: /--ports ([^ ]+) --control-port [1-9]/)?.1)
+        let ports = try SimulatorConfiguration.ports(String(text))
+        #expect(Set(ports.keys) == Set(SimulatedService.portNames))
+        #expect(!ports.values.contains(0) && Set(ports.values).count == ports.count)
+    }
+
+    @Test func aFurtherPortOfAServiceCanBeGiven() async throws {
+        let port = try await withSimulator { try #require(URL(string: $0.urls.apnsChannels)?.port) }
+        let configuration = SimulatorConfiguration(ports: ["apnsChannels": port])
+        let urls = try await withSimulator(configuration) { try $0.urls }
+        #expect(urls.apnsChannels == "https://127.0.0.1:\(port)" && urls.apns != urls.apnsChannels)
+    }
+
+    @Test(arguments: ["apns", "apns=x", "apns=70000", "adm=1", "channels=1"])
+    func otherPortsAreRefused(_ text: String) {
+        #expect(throws: SimulatorError.self) { try SimulatorConfiguration.ports(text) }
+    }
+
     @Test func aPortInUseIsAnError() async throws {
         try await withSimulator { simulator in
             let port = try #require(URL(string: simulator.urls.apns)?.port)
-            let second = Simulator(SimulatorConfiguration(ports: [.apns: port]))
+            let second = Simulator(SimulatorConfiguration(ports: ["apns": port]))
             await #expect(throws: (any Error).self) { try await second.start() }
         }
     }

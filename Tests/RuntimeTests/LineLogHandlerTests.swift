@@ -2,10 +2,9 @@ import Foundation
 import Installation
 import Logging
 import NIOConcurrencyHelpers
+import PushlineLogging
 import Settings
 import Testing
-
-@testable import Runtime
 
 @Suite struct LineLogHandlerTests {
     private let lines = NIOLockedValueBox<[String]>([])

@@ -53,6 +53,15 @@ import Testing
         #expect(try await self.store.accept(jobs).answers.last == .repeated(jobs[0].id))
     }
 
+    @Test func anIDIsOneJobs() async throws {
+        let first = try #require(try self.jobs(1, isRegister: true).first)
+        _ = try await self.store.accept([first])
+        let others = try self.jobs(1, isRegister: true)
+        let error = await #expect(throws: StoreError.self) { try await self.store.accept(others + [first]) }
+        #expect(error?.code == .conflict)
+        #expect(try await self.store.jobs(JobQuery(app: .default)).items.map(\.id) == [first.id])
+    }
+
     @Test func aMessageIsDueUntilItIsMarkedAndAfterItsLease() async throws {
         let message = try #require(try await self.store.accept(self.jobs(2, isRegister: false)).messages.first)
         #expect(try await self.takeDue().isEmpty)

@@ -76,9 +76,11 @@ package struct RandomWork: Sendable {
             self.jobs = Array(self.jobs.suffix(Self.mostJobs))
         }
         do { return try await self.make(Self.kind(of: number, seed: self.seed)) } catch let error as StoreError {
-            return ["refused: \(error.code)"]
+            return [Self.refused(error.code)]
         }
     }
+
+    static func refused(_ code: StoreError.Code) -> String { "refused: \(code)" }
 
     private mutating func make(_ kind: Kind) async throws -> [String] {
         switch kind {

@@ -60,6 +60,41 @@ import Testing
         )
     }
 
+    /// Accepts jobs that tell of notifications, all together.
+    private func keep(together notifications: [NewRichNotification]) async throws {
+        let accepted = try await self.store.accept(notifications.map { try self.scenario.job(of: $0) })
+        #expect(accepted.answers.allSatisfy { if case .accepted = $0 { true } else { false } })
+    }
+
+    private func kept() async throws -> Set<Int32> {
+        Set(try await self.store.richNotifications(RichNotificationQuery(app: .default)).items.map(\.id))
+    }
+
+    @Test(arguments: [
+        NewRichNotification.Quota(perSender: 3), NewRichNotification.Quota(perApp: 3),
+    ])
+    func thoseThatAreKeptTogetherHaveAPlaceEach(quota: NewRichNotification.Quota) async throws {
+        func some(_ ids: Int32...) throws -> [NewRichNotification] {
+            try ids.map { try self.rich($0, from: "ann", quota: quota) }
+        }
+        func expectRefusal(_ notifications: [NewRichNotification], _ code: StoreError.Code) async throws {
+            let before = try await (self.kept(), self.store.jobs(JobQuery(app: .default)).items.count)
+            let error = await #expect(throws: StoreError.self) { try await self.keep(together: notifications) }
+            #expect(error?.code == code)
+            #expect(try await (self.kept(), self.store.jobs(JobQuery(app: .default)).items.count) == before)
+        }
+        try await self.keep(together: some(1, 2))
+        // Two have not both the last place.
+        try await expectRefusal(some(3, 4), .quotaReached)
+        try await self.keep(together: some(3))
+        for id in [1, 2] as [Int32] { _ = try await self.store.markRead(id, app: .default, at: self.time.wall) }
+        // One that was read makes room for one.
+        try await expectRefusal(some(4, 5, 6), .quotaReached)
+        try await expectRefusal(some(4, 4), .conflict)
+        try await self.keep(together: some(4, 5))
+        #expect(try await self.kept() == [3, 4, 5])
+    }
+
     @Test func richNotificationsAreListedNewestFirst() async throws {
         var ids: [Int32] = []
         for (sender, addressee) in [("ann", "ann"), ("bob", "ann"), ("ann", "bob"), ("ann", "ann")] {

@@ -92,6 +92,20 @@ import Testing
         for hash in [UInt8(3), 4, 5, 100] { #expect(try await self.isOpen(hash)) }
     }
 
+    /// Its row stays for a while when it has ended.
+    @Test func aSecretIsOneSessionsWhetherThatHasEndedOrNot() async throws {
+        try await self.add("Ann")
+        _ = try await self.open(1)
+        for _ in 0..<2 {
+            let error = await #expect(throws: StoreError.self) { try await self.open(1) }
+            #expect(error?.code == .conflict)
+            self.time.advance(.seconds(100))
+        }
+        #expect(try await !self.isOpen(1))
+        _ = try await self.open(2)
+        #expect(try await self.isOpen(2))
+    }
+
     /// A password may be changed between its check and the session.
     @Test func anotherPasswordLetsNobodyIn() async throws {
         try await self.add("Ann", password: "new")

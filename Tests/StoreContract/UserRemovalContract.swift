@@ -66,6 +66,49 @@ import Testing
         try await self.users.expectSound()
     }
 
+    @Test(arguments: [true, false]) func removalsOfAUserThatAreAskedTogetherAreOne(isNamedAlike: Bool) async throws {
+        try await self.users.key()
+        try await self.users.account(RemovalScenario.name, .operator)
+        let names = [RemovalScenario.name, isNamedAlike ? RemovalScenario.name : RemovalScenario.name.uppercased()]
+        let removals = try names.map { self.users.removal(of: try self.users.user($0)) }
+        let answers = try await self.store.accept(removals).answers
+        guard case .accepted(let job)? = answers.first else { throw Unexpected("\(answers)") }
+        #expect(answers.last == .repeated(job.id))
+        #expect(try await self.users.finish(job) == .done)
+        try await self.users.expectSound()
+    }
+
+    /// Each would leave the other.
+    @Test func anAppKeepsAnOperatorOfThoseThatAreRemovedTogether() async throws {
+        let names = ["ann", "bob"]
+        for name in names { try await self.users.account(name, .operator) }
+        let removals = try names.map { self.users.removal(of: try self.users.user($0)) }
+        let error = await #expect(throws: StoreError.self) { try await self.store.accept(removals) }
+        #expect(error?.code == .lastOperator)
+        for name in names {
+            #expect(try await self.store.account(self.users.user(name), app: .default) != nil)
+        }
+        _ = try await self.store.accept([removals[0]])
+        try await self.users.expectSound()
+    }
+
+    /// It has no message yet that its end would be taken from.
+    @Test func aChangeThatWouldStartLaterEndsWithItsUser() async throws {
+        let change = try await self.scenario.accept(
+            NewJob(
+                app: .default,
+                user: try self.users.user(),
+                work: .register(.upsert(.random(), self.users.upsert("aa"))),
+                lifetime: .seconds(3600),
+                startsAt: self.scenario.time.wall.advanced(by: .seconds(600))
+            )
+        )
+        let removal = try await self.users.begin()
+        #expect(try await self.users.finish(removal) == .done)
+        #expect(try await self.scenario.job(change.id).state == .abandoned)
+        try await self.users.expectSound()
+    }
+
     @Test func othersKeepWhatIsTheirs() async throws {
         let id = try await self.scenario.register(user: "bob", handle: "aa", tags: ["t"])
         try await self.scenario.register(user: RemovalScenario.name, handle: "bb", tags: ["t"])

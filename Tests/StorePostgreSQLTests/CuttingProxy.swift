@@ -19,6 +19,8 @@ final class CuttingProxy: Sendable {
         var isDeaf = false
         var cutsAnswers = false
         var hasEnded = false
+        /// How often clients were left.
+        var leaves = 0
         var cuts = 0
         var fate: @Sendable () -> Fate = { .whole }
         var answer: @Sendable ([UInt8]) -> [UInt8] = { $0 }
@@ -58,6 +60,11 @@ final class CuttingProxy: Sendable {
     /// From now on a connection ends at the server's next answer.
     func cutAnswers(_ cuts: Bool) { self.state.withLockedValue { $0.cutsAnswers = cuts } }
 
+    /// Ends the connections that there are for their clients alone: the server goes on with what it was sent, and hears of nothing.
+    func leaveClients() { self.state.withLockedValue { $0.leaves += 1 } }
+
+    private var leaves: Int { self.state.withLockedValue { $0.leaves } }
+
     private var hasEnded: Bool { self.state.withLockedValue { $0.hasEnded } }
 
     private func serve() {
@@ -71,13 +78,22 @@ final class CuttingProxy: Sendable {
 
     private func pass(_ client: Socket, _ server: Socket, _ fate: Fate) {
         var left = fate
+        let leaves = self.leaves
         while !self.hasEnded {
+            guard self.leaves == leaves else { return self.keep(server, without: client) }
             let (isDeaf, cutsAnswers) = self.state.withLockedValue { ($0.isDeaf, $0.cutsAnswers) }
             if cutsAnswers { left.answered = 0 }
             let ready = Socket.wait(for: client, isDeaf ? nil : server, milliseconds: 100)
             if ready.first, !self.forward(from: client, to: server, &left.sent) { return }
             let answer = self.state.withLockedValue { $0.answer }
             if ready.second, !self.forward(from: server, to: client, &left.answered, as: answer) { return }
+        }
+    }
+
+    private func keep(_ server: Socket, without client: Socket) {
+        shutdown(client.descriptor, Int32(SHUT_RDWR))
+        withExtendedLifetime(server) {
+            while !self.hasEnded { Thread.sleep(forTimeInterval: 0.05) }
         }
     }
 

@@ -30,15 +30,26 @@ struct Gate {
 
     /// Returns when so many connections wait for a lock.
     func wait(for count: Int) async throws {
-        let waiting = """
-            SELECT pid FROM pg_stat_activity WHERE application_name = '\(self.name)' AND wait_event_type = 'Lock'
-            """
-        var found = 0
-        for _ in 0..<400 where found < count {
-            found = try Self.count(self.watch, waiting)
-            if found < count { try await Task.sleep(for: .milliseconds(10)) }
+        try await self.wait("wait_event_type = 'Lock'") { $0 >= count }
+    }
+
+    /// Returns when all have done what they were sent.
+    func waitUntilIdle() async throws { try await self.wait("state <> 'idle'") { $0 == 0 } }
+
+    /// Returns when as many are in some state as there must be.
+    private func wait(_ state: String, _ isReached: (Int) -> Bool) async throws {
+        let backends = "SELECT pid FROM pg_stat_activity WHERE application_name = '\(self.name)' AND \(state)"
+        var found = try Self.count(self.watch, backends)
+        for _ in 0..<3000 where !isReached(found) {
+            try await Task.sleep(for: .milliseconds(10))
+            found = try Self.count(self.watch, backends)
         }
-        #expect(found == count)
+        #expect(isReached(found), "\(found) of them: \(state)")
+    }
+
+    /// Sends more, in the transaction that holds.
+    func send(_ statement: PostgreSQLStatement) throws -> SQLAnswer {
+        try self.holder.exchange([statement], until: .now + .seconds(30))[0]
     }
 
     func open() throws { _ = try Self.count(self.holder, "COMMIT") }

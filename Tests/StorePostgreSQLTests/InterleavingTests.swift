@@ -80,6 +80,44 @@ import Testing
         #expect(kept.count == 1)
     }
 
+    /// The same of rich notifications, with a place for each of two and not for both.
+    @Test func aQuotaOfNotificationsHasOneLastPlace() async throws {
+        let (ann, bob) = (try UserName("ann", .folded), try UserName("bob", .folded))
+        func job(_ id: Int32, by sender: UserName) -> NewJob {
+            let send = SendRequest(to: .tags(.tag(PushModel.Tag(user: ann))), content: .message(.init(body: "b")))
+            let notification = NewRichNotification(
+                id: id,
+                sender: sender,
+                addressee: ann,
+                message: "m",
+                richType: "image",
+                content: nil,
+                isSecure: false,
+                quota: .init(perApp: 2)
+            )
+            return NewJob(
+                app: .default,
+                user: sender,
+                work: .send(send),
+                lifetime: .seconds(3600),
+                notification: notification
+            )
+        }
+        _ = try await self.stores.first.accept([job(1, by: ann)])
+        @Sendable func isKept(_ job: NewJob, by store: PostgreSQLStore) async throws -> Bool {
+            do {
+                _ = try await store.accept([job])
+                return true
+            } catch let error as StoreError where error.code == .quotaReached { return false }
+        }
+        let (two, three) = (job(2, by: ann), job(3, by: bob))
+        let release = try self.stores.hold("app")
+        async let one = isKept(two, by: self.stores.first)
+        async let other = isKept(three, by: self.stores.second)
+        try await release()
+        #expect(try await one != other)
+    }
+
     /// The account's name is compared as the declaration says that comes in between, or is renamed by it.
     @Test(arguments: [AppSpec.Users.folded, .exact]) func anAccountBesideADeclarationHasItsNameByThat(
         users: AppSpec.Users

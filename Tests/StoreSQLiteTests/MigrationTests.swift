@@ -1,3 +1,4 @@
+import FaultInjection
 import Foundation
 import GRDB
 import PushModel
@@ -11,8 +12,8 @@ import Testing
 /// Tables that change, step by step.
 struct MigrationTests {
     private let keep: TemporaryStore
-    private let expand = SchemaStep(.expand, "a column", sql: "ALTER TABLE job ADD COLUMN trial INTEGER")
-    private let contract = SchemaStep(.contract, "it goes", sql: "ALTER TABLE job DROP COLUMN trial")
+    private let expand = SchemaStep(trial: .expand)
+    private let contract = SchemaStep(trial: .contract)
 
     init() throws { self.keep = try TemporaryStore() }
 
@@ -49,7 +50,7 @@ struct MigrationTests {
                 its tables have version \(Self.version), and this program needs version \(Self.version + 1): run pushline store migrate
                 """
         )
-        #expect(try SQLiteStore.pendingSteps(newer).steps.map(\.summary) == ["a column"])
+        #expect(try SQLiteStore.pendingSteps(newer).steps.map(\.summary) == [self.expand.summary])
         let before = try await self.keep.scenario.accept(self.keep.scenario.campaign(to: "t"))
         try SQLiteStore.takeStep(to: Self.version + 1, newer)
         #expect(try SQLiteStore.pendingSteps(newer).steps.isEmpty)

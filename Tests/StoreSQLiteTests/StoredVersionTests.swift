@@ -1,3 +1,4 @@
+import FaultInjection
 import Foundation
 import GRDB
 import PushModel
@@ -96,7 +97,7 @@ import Testing
     /// It takes this program's own steps, and then the trial steps of both kinds: nothing is lost, and who may open it then is as the
     /// plan says.
     @Test(arguments: [
-        SchemaStep(.expand, "a column", sql: "ALTER TABLE job ADD COLUMN trial INTEGER"),
+        SchemaStep(trial: .expand),
         SchemaStep(.contract, "an index goes", sql: "DROP INDEX job_stopped"),
     ])
     func itIsOpenedAndMigrated(step: SchemaStep) async throws {

@@ -16,6 +16,8 @@
 
 BROKER_SERVER=/usr/lib/rabbitmq/bin/rabbitmq-server
 BROKER_CONTROL=/usr/lib/rabbitmq/bin/rabbitmqctl
+# Seconds that a node may take to answer, beside much else; one that ends before is not waited for.
+BROKER_PATIENCE=600
 BROKER_SHIPPED=$(cd "$(dirname "${BASH_SOURCE[0]}")/../rabbitmq" && pwd)
 
 broker_say() { printf '%s\n' "$*" >&2; }
@@ -200,15 +202,18 @@ broker_launch() {
     disown -a
 }
 
-# Waits until a node that was launched accepts connections.
+# Waits until a node that was launched accepts connections. Fails with 1 where it has ended, and with 2 where it lives and does not answer.
 broker_await() {
-    local dir=$1 port start=$SECONDS
+    local dir=$1 port start=$SECONDS said=no
     port=$(sed -n 's/^NODE_PORT=//p' "$dir/node.env")
     while ! broker_answers "$port"; do
         if ! kill -0 "$(cat "$dir/node.pid")" 2>/dev/null; then return 1; fi
-        if [ $((SECONDS - start)) -ge 120 ]; then
-            broker_say "RabbitMQ does not answer after 120 s."
-            return 1
+        if [ $((SECONDS - start)) -ge "$BROKER_PATIENCE" ]; then
+            broker_say "RabbitMQ does not answer after $BROKER_PATIENCE s."
+            return 2
+        elif [ "$said" = no ] && [ $((SECONDS - start)) -ge 120 ]; then
+            broker_say "RabbitMQ has not answered for 120 s; it is waited for ..."
+            said=yes
         fi
         if [ -t 2 ]; then printf '\rStarting RabbitMQ ... %s s' "$((SECONDS - start))" >&2; fi
         sleep 0.1
@@ -233,7 +238,7 @@ broker_start() {
         broker_env "$dir"
         return 0
     fi
-    local attempt fresh=no ports
+    local attempt fresh=no ports status
     for attempt in 1 2 3; do
         if [ ! -e "$dir/node.env" ]; then
             mapfile -t ports < <(broker_free_ports 4)
@@ -243,13 +248,15 @@ broker_start() {
             fresh=yes
         fi
         broker_launch "$dir"
-        if broker_await "$dir"; then
+        status=0
+        broker_await "$dir" || status=$?
+        if [ "$status" -eq 0 ]; then
             broker_env "$dir"
             return 0
         fi
         broker_stop "$dir"
         # Somebody may have taken a port in between; a node that holds data keeps its name and ports.
-        if [ "$fresh" = no ]; then break; fi
+        if [ "$fresh" = no ] || [ "$status" -eq 2 ]; then break; fi
         if [ "$attempt" -lt 3 ]; then rm -rf "$dir/node.env" "$dir/mnesia"; fi
     done
     broker_last_words "$dir"

@@ -16,6 +16,8 @@ import threading
 import time
 import urllib.parse
 
+import patience
+
 
 class FileStore:
     def __init__(self, path):
@@ -92,20 +94,19 @@ class ServerStore:
 
         Returns what is printed, a line a row.
         """
-        result = subprocess.run(
-            self._command(role), input=text, env=self._psql(), capture_output=True, text=True, timeout=120
-        )
+        pipe = subprocess.PIPE
+        result = patience.run(self._command(role), "psql", text, env=self._psql(), stdin=pipe, stdout=pipe, stderr=pipe)
         if result.returncode != 0:
             raise RuntimeError(f"PostgreSQL: {result.stderr.strip()[-300:]}")
         return result.stdout.splitlines()
 
-    def shell(self, words, seconds=180):
+    def shell(self, words):
         """Runs words of deploy/lib/postgres.sh; D is the server's folder."""
         library = pathlib.Path(__file__).parent
         script = f'. "{library}/broker.sh"; . "{library}/postgres.sh"; D="{self.folder}"; {words}'
         # What the server prints is in its own log: a pipe would stay open for as long as it runs.
         nothing = subprocess.DEVNULL
-        done = subprocess.run(["bash", "-c", script], stdin=nothing, stdout=nothing, stderr=nothing, timeout=seconds)
+        done = patience.run(["bash", "-c", script], words, stdin=nothing, stdout=nothing, stderr=nothing)
         if done.returncode != 0:
             raise RuntimeError(f"{words} failed; see {self.folder}/server.log")
 

@@ -45,11 +45,11 @@ extension AMQPConnection {
         try self.check(status, "choosing TLS 1.2")
         let authorities = tls.authorityFile ?? Self.systemAuthorities
         guard unsafe amqp_ssl_socket_set_cacert(socket, authorities) == AMQP_STATUS_OK.rawValue else {
-            throw BrokerError(.unreachable, "The broker's authorities cannot be read from \(authorities).")
+            throw BrokerError(.untrusted, "The broker's authorities cannot be read from \(authorities).")
         }
         if let certificate = tls.certificateFile, let key = tls.keyFile {
             guard unsafe amqp_ssl_socket_set_key(socket, certificate, key) == AMQP_STATUS_OK.rawValue else {
-                throw BrokerError(.unreachable, "The client certificate cannot be read from \(certificate) and \(key).")
+                throw BrokerError(.untrusted, "The client certificate cannot be read from \(certificate) and \(key).")
             }
         }
         return unsafe socket

@@ -80,7 +80,9 @@ extension AMQPFailure {
         } else {
             let close = unsafe decoded.load(as: amqp_connection_close_t.self)
             let text = unsafe String(amqpBytes: close.reply_text)
-            self = .connection(BrokerError(.unreachable, "The broker closed the connection while \(what): \(text)."))
+            let exception = ServerException(code: unsafe close.reply_code, text: text)
+            let words = "The broker closed the connection while \(what): \(text)."
+            self = .connection(BrokerError(exception.connectionFault, words))
         }
     }
 }

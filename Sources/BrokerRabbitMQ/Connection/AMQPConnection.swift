@@ -32,7 +32,7 @@ final class AMQPConnection {
     ///   - configuration: Certificates and limits.
     ///   - address: Where, and as whom.
     ///   - role: The connection's role, shown in the broker's lists.
-    /// - Throws: ``BrokerError`` with `unreachable`.
+    /// - Throws: ``BrokerError`` that says why there is no connection.
     init(
         _ configuration: RabbitMQConfiguration,
         at address: RabbitMQConfiguration.Address,
@@ -157,8 +157,13 @@ final class AMQPConnection {
 
     static func error(_ status: Int32, _ what: String) -> BrokerError {
         let text = unsafe String(cString: amqp_error_string2(status))
-        return BrokerError(.unreachable, "The connection to the broker failed while \(what): \(text).")
+        let code = Self.faultsOfTLS.contains(status) ? BrokerError.Code.untrusted : .unreachable
+        return BrokerError(code, "The connection to the broker failed while \(what): \(text).")
     }
+
+    private static let faultsOfTLS = [
+        AMQP_STATUS_SSL_HOSTNAME_VERIFY_FAILED, AMQP_STATUS_SSL_PEER_VERIFY_FAILED, AMQP_STATUS_SSL_CONNECTION_FAILED,
+    ].map(\.rawValue)
 }
 
 /// Why a request of ours failed, and how much with it.

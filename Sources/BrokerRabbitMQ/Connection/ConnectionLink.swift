@@ -15,7 +15,7 @@ final class ConnectionLink: Sendable {
         case connected
         case blocked(String)
         /// The last attempt failed.
-        case down(String)
+        case down(BrokerError)
         case closed
     }
 

@@ -75,7 +75,7 @@ struct ConnectionThread: Sendable {
                 isNextAtOnce = round.failed()
                 let isAttemptFollowing = wasConnected || isNextAtOnce
                 self.report(error, at: address, wasConnected: wasConnected)
-                self.link.set(isAttemptFollowing ? .connecting : .down(error.message))
+                self.link.set(isAttemptFollowing ? .connecting : .down(error))
                 work.lost(error, isAttemptFollowing: isAttemptFollowing)
             }
             wasAway = true

@@ -28,10 +28,10 @@ final class ConsumerMailbox: Sendable {
     var topology: Topology { self.shared.withLockedValue { $0.topology } }
 
     func declare(_ topology: Topology) async throws {
-        if case .down(let reason) = self.link.state {
+        if case .down(let error) = self.link.state {
             // Declared as soon as the broker is there.
             self.remember(topology)
-            throw BrokerError(.unreachable, reason)
+            throw error
         }
         try await withCheckedThrowingContinuation { continuation in
             self.send(.declare(topology, continuation))

@@ -94,13 +94,9 @@ extension AMQPFailure {
         switch self {
         case .connection(let error), .timeout(let error): error
         case .channel(let exception):
-            switch exception.code {
-            case ServerException.preconditionFailed:
-                BrokerError(.mismatch, "It exists with other arguments: \(exception.text).")
-            case ServerException.accessRefused, ServerException.resourceLocked:
-                BrokerError(.refused, "The broker refuses it: \(exception.text).")
-            default:
-                BrokerError(.protocolFault, "The broker refuses it: \(exception.text).")
+            switch exception.channelFault {
+            case .mismatch: BrokerError(.mismatch, "It exists with other arguments: \(exception.text).")
+            case let code: BrokerError(code, "The broker refuses it: \(exception.text).")
             }
         }
     }

@@ -38,6 +38,8 @@ struct ConsumingWork: ConnectionWork {
     private var unansweredPause = Backoff(Self.pause)
     /// Asked for while there was no connection; they wait for the outcome of the attempt that is due.
     private var declarations: [(Topology, CheckedContinuation<Void, any Error>)] = []
+    /// Queues that were asked for meanwhile; likewise.
+    private var measurements: [(String, CheckedContinuation<QueueDepth, any Error>)] = []
 
     init(_ mailbox: ConsumerMailbox, patience: Duration, logger: Logger) {
         self.mailbox = mailbox
@@ -53,6 +55,9 @@ struct ConsumingWork: ConnectionWork {
         for queue in topology.queues { try self.declareAgain(Topology(queues: [queue]), connection) }
         while let (topology, continuation) = self.declarations.popLast() {
             try self.declare(topology, connection, continuation)
+        }
+        while let (queue, continuation) = self.measurements.popLast() {
+            try self.measure(queue, connection, continuation)
         }
         for subscription in self.subscriptions where !subscription.isStopped {
             try self.attach(subscription, connection)
@@ -85,11 +90,16 @@ struct ConsumingWork: ConnectionWork {
         for subscription in self.subscriptions { subscription.begin(generation: self.lastGeneration) }
         self.callWithoutConnection()
         guard !isAttemptFollowing else { return }
-        for (topology, continuation) in self.declarations {
-            self.mailbox.remember(topology)
-            continuation.resume(throwing: error)
-        }
+        for (topology, _) in self.declarations { self.mailbox.remember(topology) }
+        self.refuseAsked(error)
+    }
+
+    /// Answers those who have asked while there was no connection.
+    private mutating func refuseAsked(_ error: BrokerError) {
+        for (_, continuation) in self.declarations { continuation.resume(throwing: error) }
+        for (_, continuation) in self.measurements { continuation.resume(throwing: error) }
         self.declarations.removeAll()
+        self.measurements.removeAll()
     }
 
     mutating func callWithoutConnection() {
@@ -104,8 +114,12 @@ struct ConsumingWork: ConnectionWork {
                 continuation.resume()
             case .declare(let topology, let continuation):
                 self.declarations.append((topology, continuation))
-            case .measure(_, let continuation):
-                continuation.resume(throwing: BrokerError.noConnection)
+            case .measure(let queue, let continuation):
+                if case .down(let error) = self.mailbox.link.state {
+                    continuation.resume(throwing: error)
+                } else {
+                    self.measurements.append((queue, continuation))
+                }
             case .stop:
                 break
             }
@@ -114,8 +128,7 @@ struct ConsumingWork: ConnectionWork {
 
     mutating func end() {
         self.mailbox.end()
-        for (_, continuation) in self.declarations { continuation.resume(throwing: BrokerError.closed) }
-        self.declarations.removeAll()
+        self.refuseAsked(.closed)
         for subscription in self.subscriptions { subscription.fail(.closed) }
         self.subscriptions.removeAll()
     }

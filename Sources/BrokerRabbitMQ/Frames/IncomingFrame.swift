@@ -1,3 +1,5 @@
+import Broker
+
 /// A frame from the broker, independent of the C library's memory.
 enum IncomingFrame {
     case delivery(channel: UInt16, tag: UInt64, isRedelivered: Bool)
@@ -28,4 +30,31 @@ struct ServerException {
     static let notFound: UInt16 = 404
     static let resourceLocked: UInt16 = 405
     static let preconditionFailed: UInt16 = 406
+    static let notAllowed: UInt16 = 530
+
+    /// The kind of a fault that ended a channel.
+    var channelFault: BrokerError.Code {
+        switch self.code {
+        case Self.accessRefused: .notPermitted
+        case Self.notFound: .notFound
+        case Self.resourceLocked: .refused
+        case Self.preconditionFailed: .mismatch
+        default: .protocolFault
+        }
+    }
+
+    /// The kind of a fault that ended a connection.
+    ///
+    /// RabbitMQ has one code for a virtual host that is not there, one that the user may
+    /// not enter, and one that is down or has enough connections: its words tell them apart.
+    var connectionFault: BrokerError.Code {
+        switch self.code {
+        case Self.accessRefused: .loginRefused
+        case Self.notAllowed where self.text.hasSuffix(" not found"): .noVirtualHost
+        case Self.notAllowed where self.text.contains(" refused for user '") && !self.text.hasSuffix(" is reached"):
+            .notPermitted
+        case Self.notAllowed: .protocolFault
+        default: .unreachable
+        }
+    }
 }

@@ -61,7 +61,7 @@ final class PublisherMailbox: Sendable {
         switch self.link.state {
         case .connecting, .connected: nil
         case .blocked(let reason): .blocked(reason)
-        case .down(let reason): BrokerError(.unreachable, reason)
+        case .down(let error): error
         case .closed: .closed
         }
     }

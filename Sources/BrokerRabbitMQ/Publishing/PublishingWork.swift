@@ -352,7 +352,7 @@ struct PublishingWork: ConnectionWork {
         }
         try connection.confirmChannelClosed(channel)
         self.numbers.free(channel)
-        self.failWindow(lane, BrokerError(.protocolFault, "The broker closed the channel: \(exception.text)."))
+        self.failWindow(lane, BrokerError(exception.channelFault, "The broker closed the channel: \(exception.text)."))
         try self.open(lane, connection)
     }
 

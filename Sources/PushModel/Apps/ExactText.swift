@@ -1,3 +1,9 @@
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 /// A text that is what its bytes are: two are equal, and come one after the other, by their UTF-8.
 ///
 /// Swift's own texts are equal where Unicode says that they look the same: é as one character, and as e with an accent. Names of users
@@ -14,7 +20,14 @@ package struct ExactText: Hashable, Comparable, Sendable, CustomStringConvertibl
     package var description: String { self.text }
 
     package static func == (lhs: ExactText, rhs: ExactText) -> Bool {
-        lhs.text.utf8.count == rhs.text.utf8.count && lhs.text.utf8.elementsEqual(rhs.text.utf8)
+        guard lhs.text.utf8.count == rhs.text.utf8.count else { return false }
+        var (left, right) = (lhs.text, rhs.text)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                guard let first = left.baseAddress, let other = right.baseAddress else { return true }
+                return unsafe memcmp(first, other, left.count) == 0
+            }
+        }
     }
 
     package static func < (lhs: ExactText, rhs: ExactText) -> Bool {

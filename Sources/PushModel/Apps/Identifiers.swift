@@ -40,8 +40,10 @@ extension String {
     /// Most names have none and are returned as they are.
     package var withoutCapitals: String {
         let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
-        guard self.utf8.contains(where: capitals.contains) else { return self }
-        return String(decoding: self.utf8.map { capitals.contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+        for byte in self.utf8 where capitals.contains(byte) {
+            return String(decoding: self.utf8.map { capitals.contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+        }
+        return self
     }
 }
 

@@ -55,11 +55,14 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
             throw InvalidValue("a tag must have 1 to \(Tag.maximumLength) characters")
         }
         let folded = name.withoutCapitals
-        let isNaming = Tag.names(folded.utf8)
+        var hasColon = false
+        for byte in name.utf8 where byte == UInt8(ascii: ":") { hasColon = true }
+        // The beginnings with a meaning end with a colon: most tags need not be compared with each.
+        let isNaming = hasColon && Tag.names(folded.utf8)
         guard name.utf8.allSatisfy({ isNaming ? Tag.allowsInName($0) : Tag.allows($0) }) else {
             throw InvalidValue("a tag is made of letters, digits and _ @ # . : -\(isNaming ? " =" : "")")
         }
-        let owned = Owned(of: folded)
+        let owned = isNaming ? Owned(of: folded) : nil
         if users == .exact, let owned {
             self.key = owned.rawValue + String(decoding: name.utf8.dropFirst(owned.rawValue.utf8.count), as: UTF8.self)
         } else {

@@ -34,7 +34,9 @@ extension TagExpression {
 }
 
 /// Reads the text form of a ``TagExpression`` in one pass, without recursion.
-struct TagExpressionParser {
+///
+/// There is one of it, and nobody looks at a byte by a copy of it all.
+struct TagExpressionParser: ~Copyable {
     /// The operands of a parenthesis or of the whole text, so far.
     private struct Frame {
         /// Where the parenthesis is.
@@ -103,7 +105,9 @@ struct TagExpressionParser {
     }
 
     /// Whether `user('` is next.
-    private var startsUser: Bool { self.bytes[self.position...].starts(with: Tag.userBegin) }
+    private var startsUser: Bool {
+        self.current == Tag.userBegin[0] && self.bytes[self.position...].starts(with: Tag.userBegin)
+    }
 
     private mutating func readUser() throws(InvalidValue) {
         guard let (name, end) = Tag.quoted(in: self.bytes, at: self.position) else {

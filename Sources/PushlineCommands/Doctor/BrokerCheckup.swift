@@ -15,7 +15,12 @@ struct BrokerCheckup {
             let missing = try await self.missing()
             guard missing.isEmpty else {
                 let queues = missing.count == 1 ? "a queue" : "\(missing.count) queues, such as"
-                return [self.wrong("lacks \(queues) \(missing[0]): the next program that starts makes what is missing")]
+                return [
+                    self.wrong(
+                        "lacks \(queues) \(missing[0]): the programs make them when they start; if some run, their log says why "
+                            + "they cannot"
+                    )
+                ]
             }
             // The broker reports an alarm only to publishers. This message goes to no queue.
             let hint = OutgoingMessage(eventFor: .make(), waiter: "pushline.doctor")
@@ -24,26 +29,45 @@ struct BrokerCheckup {
                 return [self.wrong("accepts no messages: \(reason); free its memory or disk (rabbitmqctl status)")]
             }
             if case .failed(let error) = result.first {
-                return [self.wrong("does not take a message: \(error.message); look at its log")]
+                return [self.fault(error, "does not take a message: ")]
             }
             // All are there, so this makes none: it finds one that was made with other arguments.
             try await self.broker.declare(.pushline)
             return [.right("broker", "\(self.place): connected, all queues are there")] + (try await self.workers())
                 + (try await self.parked())
-        } catch let error as BrokerError where error.code == .mismatch {
-            return [
-                self.wrong("\(error.message); remove that queue, or give this installation a virtual host of its own")
-            ]
+        } catch let error as BrokerError {
+            return [self.fault(error)]
         } catch {
-            let message = (error as? BrokerError)?.message ?? "\(error)"
-            let reason = message.hasSuffix(".") ? String(message.dropLast()) : message
-            // This reason contains the remedy.
-            guard !reason.contains("frame_max") else { return [self.wrong(reason)] }
-            let advice =
-                reason.contains("logging in")
-                ? "check user, password and virtual host in broker.url or PUSHLINE_BROKER_URL"
-                : "start RabbitMQ, or set broker.url or PUSHLINE_BROKER_URL"
-            return [self.wrong("\(reason); \(advice)")]
+            return [self.wrong("\(error)")]
+        }
+    }
+
+    /// What is wrong and why, in the broker's words, and what to do about it.
+    private func fault(_ error: BrokerError, _ what: String = "") -> Finding {
+        // RabbitMQ's own words may end with a full stop, too.
+        let reason = String(error.message.reversed().drop { $0 == "." }.reversed())
+        // This reason contains the remedy.
+        guard !reason.contains("frame_max") else { return self.wrong(reason) }
+        return self.wrong("\(what)\(reason); \(Self.advice(on: error.code))")
+    }
+
+    private static func advice(on code: BrokerError.Code) -> String {
+        let setting = "broker.url or PUSHLINE_BROKER_URL"
+        let permission = "rabbitmqctl set_permissions -p VHOST USER '.*' '.*' '.*'"
+        return switch code {
+        case .unreachable, .timeout: "start RabbitMQ, or correct scheme, host and port in \(setting)"
+        case .untrusted:
+            "its certificate must bear the host's name and come from an authority in broker.ca_file, and the port be one for "
+                + "TLS (5671)"
+        case .loginRefused:
+            "correct user and password in \(setting), or make them: rabbitmqctl add_user, change_password; guest may "
+                + "log in on RabbitMQ's own host alone"
+        case .noVirtualHost:
+            "correct the end of \(setting), or make it: rabbitmqctl add_vhost VHOST, then \(permission)"
+        case .notPermitted: "allow it: \(permission)"
+        case .mismatch: "remove that queue, or give this installation a virtual host of its own"
+        case .notFound: "the programs make it when they start"
+        default: "RabbitMQ's log may say why"
         }
     }
 
@@ -54,7 +78,7 @@ struct BrokerCheckup {
         var missing: [String] = []
         for queue in Topology.pushline.queues {
             do { _ = try await self.broker.depth(of: queue.name) } catch let error as BrokerError
-                where error.code == .protocolFault
+                where error.code == .notFound
             { missing.append(queue.name) }
         }
         return missing

@@ -115,6 +115,7 @@ struct Checkup {
                 self.configuration,
                 name: "pushline doctor",
                 timeout: Self.timeout,
+                declares: false,
                 logger: self.logger
             )
             let found = await withTaskGroup(of: [Finding]?.self) { group in

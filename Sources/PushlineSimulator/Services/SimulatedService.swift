@@ -29,6 +29,9 @@ struct SimulatedService: Sendable {
     /// The service that a request to the simulator names; nil if there is no stand-in for it.
     static func named(_ name: String) -> PushService? { Self.all.map(\.service).first { $0.rawValue == name } }
 
+    /// The names of all ports of services, in ``SimulatorURLs`` and settings.
+    static var portNames: [String] { Self.all.flatMap { [$0.service.rawValue] + $0.otherPorts.keys.sorted() } }
+
     /// The names that ``named(_:)`` takes, as a text lists them.
     static var names: String { PushService.list(Self.all.map(\.service)) }
 }

@@ -1,6 +1,6 @@
 package import ArgumentParser
-import Foundation
 import Installation
+import PushlineLogging
 import Settings
 
 /// The command line of every server process.
@@ -19,14 +19,16 @@ package struct ProcessOptions: ParsableArguments {
     /// Runs the process until a signal ends it.
     ///
     /// - Parameter role: The process's role.
-    /// - Throws: An exit code, after one line with the error.
+    /// - Throws: An exit code, after one line with the error, at the level of an error.
     package func run(_ role: ProcessRole) async throws {
         CrashReports.leaveOutMemory()
+        var format = LogSettings.Format.text
         do {
             let configuration = try PushlineConfiguration(file: self.config)
+            format = configuration.log.format
             try await PushlineProcess(role: role, configuration: configuration).run()
         } catch {
-            FileHandle.standardError.write(Data("\(role.rawValue): \(error)\n".utf8))
+            LineLogHandler.reportEnd(of: role.rawValue, error, format: format)
             throw ExitCode.failure
         }
     }

@@ -6,7 +6,8 @@ package struct QueueLoad: Sendable, Equatable {
     package var open = 0
     /// Batches whose message a worker has deferred.
     package var deferred = 0
-    /// The age of the job whose message is at the queue's head: since it was accepted, or was to start.
+    /// The age of the job whose message is at the queue's head, of several that are due at once the one that was made first: since it was
+    /// accepted, or was to start.
     package var oldest = Duration.zero
 
     /// All jobs, or batches.

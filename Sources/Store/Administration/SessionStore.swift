@@ -9,7 +9,7 @@ package protocol SessionStore: Sendable {
     ///
     /// - Parameter session: The session.
     /// - Returns: The session; nil if its password is not the account's by now, or the account may not sign in.
-    /// - Throws: ``StoreError``.
+    /// - Throws: ``StoreError``; ``StoreError/Code/conflict`` where one has its secret, be it one that has ended.
     func openSession(_ session: NewSession) async throws -> Session?
 
     /// The session whose secret has that hash, unless it has ended.

@@ -4,6 +4,8 @@ package import Store
 extension StoreError {
     /// The rows that a transaction had read had changed each time that it was made.
     package static let contended = StoreError(.unavailable, "other writers kept changing the same rows")
+    /// A row that is there has what only one may have.
+    package static let taken = StoreError(.conflict, "another row has what only one may have")
     /// Too few numbers were taken for new messages.
     package static let tooFewNumbers = StoreError(.corrupt, "there are more messages than numbers for them")
     /// The table of the backlog is empty.

@@ -88,6 +88,8 @@ package struct JobAdmission {
     private var windows: [Priority: JobWindow] = [:]
     private let window: InFlightWindow
     private var keys: [Key: Earlier] = [:]
+    /// The removals that are accepted, by the keys of their users.
+    private var removals: [ExactText: JobID] = [:]
 
     package init(count: Int, wall: Timestamp, window: InFlightWindow, joining joinable: Joinable? = nil) {
         self.count = count
@@ -133,7 +135,8 @@ package struct JobAdmission {
             self.refusals[index] = earlier.hash == idempotency.hash ? .repeated(earlier.job) : .keyReused
             return
         }
-        if let underWay {
+        let removed = job.removal?.user.key
+        if let underWay = underWay ?? removed.flatMap({ self.removals[$0] }) {
             self.refusals[index] = .repeated(underWay)
             return
         }
@@ -151,6 +154,7 @@ package struct JobAdmission {
         if let key, let idempotency = job.idempotency {
             self.keys[key] = Earlier(hash: idempotency.hash, job: job.id)
         }
+        if let removed { self.removals[removed] = job.id }
     }
 
     /// The message of the next job, which starts now: one that it shares, if it is a small send.
@@ -224,6 +228,14 @@ package struct JobAdmission {
             joinable.members + self.count <= OutboxMessage.maximumMembers
         else { return nil }
         return joinable.id
+    }
+}
+
+extension NewJob {
+    /// The removal of a user that it asks for.
+    package var removal: (user: UserName, withAccount: Bool)? {
+        guard case .register(.removeUser(let user?, let withAccount)) = self.work else { return nil }
+        return (user, withAccount)
     }
 }
 

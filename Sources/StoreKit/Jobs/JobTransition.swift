@@ -49,7 +49,7 @@ package enum JobTransition: CaseIterable {
         case .cancel: [(.scheduled, .cancelling), (.queued, .cancelling), (.running, .cancelling)]
         case .expire: [(.queued, .expiring), (.running, .expiring)]
         case .finishRegister:
-            [Job.State.queued, .running, .cancelling, .expiring].flatMap {
+            [Job.State.queued, .running, .cancelling, .expiring, .scheduled].flatMap {
                 [(from: $0, to: .completed), (from: $0, to: .abandoned)]
             }
         case .reopenForBatch: [(.completed, .running)]

@@ -35,7 +35,9 @@ package enum LastOperator {
         hasOthers: Bool
     ) throws(StoreError) -> Bool {
         guard before.isOperator, after?.isOperator != true else { return false }
-        guard hasOthers else { throw StoreError(.lastOperator, "the app would be left without an operator") }
+        guard hasOthers else { throw Self.refusal }
         return true
     }
+
+    package static let refusal = StoreError(.lastOperator, "the app would be left without an operator")
 }

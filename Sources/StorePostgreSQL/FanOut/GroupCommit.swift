@@ -38,7 +38,9 @@ struct GroupCommit: StepCommit {
             now: self.message.clock.now,
             most: self.window.jobMessages
         )
-        let works: SQLStatement = "SELECT sequence, work FROM job WHERE sequence = ANY(\(SQLArray.integers(alone)))"
+        let works: SQLStatement = """
+            SELECT sequence, work FROM job WHERE sequence = ANY(\(SQLArray.integers(alone))) ORDER BY sequence
+            """
         return reads + [works, CampaignTable.highest, CampaignTable.ends(of: alone), load]
     }
 

@@ -49,9 +49,10 @@ struct AcceptanceWrites: Sendable {
             Counts.backlog, self.joinable, self.earlier,
         ]
         reads += self.windows.map(self.load)
-        for job in self.jobs {
-            if let user = job.removedUser { reads.append(self.registrations.removalUnderWay(of: user)) }
-            reads += self.parts(of: job, sequence: 0).flatMap(\.reads)
+        reads += RichRoom.reads(for: self.notifications, app: "\(self.number)")
+        for removal in self.jobs.compactMap(\.removal) {
+            reads.append(self.registrations.removalUnderWay(of: removal.user))
+            reads += self.registrations.begin(removal, job: 0).reads
         }
         return reads
     }
@@ -103,25 +104,47 @@ struct AcceptanceWrites: Sendable {
     /// Of a message of jobs: published, or about to be.
     static let isInFlight = "state IN (\(MessageState.ready.rawValue), \(MessageState.published.rawValue))"
 
-    /// What else is kept with a job, by rules that all drivers share.
-    private func parts(of job: NewJob, sequence: Int64) -> [Part] {
-        var parts: [Part] = []
-        if let notification = job.notification {
-            parts.append(Part(RichTable.keep(notification, app: "\(self.number)", at: self.clock.wall)))
-        }
-        if case .register(.removeUser(let user?, let withAccount)) = job.work {
-            parts.append(Part(self.registrations.beginRemoval(of: user, withAccount: withAccount, job: sequence)))
-        }
-        return parts
-    }
+    private var notifications: [NewRichNotification] { self.jobs.compactMap(\.notification) }
 
-    private struct Part {
-        let reads: [SQLStatement]
-        let writes: ([[SQLRow]]) throws -> [SQLStatement]
+    /// What ``reads`` give.
+    private struct Found {
+        let first: Int64
+        let isUsed: Bool
+        /// Of new messages.
+        var numbers: ArraySlice<Int64>
+        let backlog: SQLRow?
+        let joinable: JobAdmission.Joinable?
+        let earlier: [Int: JobAdmission.Earlier]
+        private(set) var loads: [Window: JobLoad] = [:]
+        var room: RichRoom
+        /// Of those who ask for the removal of a user, by their places: the one that is under way, and what its beginning reads.
+        private(set) var removals: [Int: (underWay: JobID?, rows: [[SQLRow]])] = [:]
 
-        init<Value: Sendable>(_ transaction: SQLTransaction<Value>) {
-            self.reads = transaction.reads
-            self.writes = { try transaction.decide($0).writes }
+        init(_ answers: [[SQLRow]], for writes: AcceptanceWrites) throws {
+            var answers = answers[...]
+            guard let own = answers.removeFirst().first else { throw StoreError(.corrupt, "there are no numbers") }
+            (self.first, self.isUsed) = (try own["first"], try own["is_used"])
+            self.numbers = try answers.removeFirst().map { try $0["number"] as Int64 }[...]
+            self.backlog = answers.removeFirst().first
+            self.joinable = try answers.removeFirst().first.map { try JobAdmission.Joinable($0) }
+            self.earlier = try Dictionary(
+                uniqueKeysWithValues: answers.removeFirst().map { row in
+                    (try row["place"] as Int, JobAdmission.Earlier(hash: try row["hash"], job: try row["id"]))
+                }
+            )
+            let loads = answers.prefix(writes.windows.count)
+            answers.removeFirst(loads.count)
+            self.room = try RichRoom(for: writes.notifications, app: "\(writes.number)", &answers)
+            for (window, rows) in zip(writes.windows, loads) {
+                self.loads[window] = try rows.first.map { try JobLoad($0) }
+            }
+            for (index, job) in writes.jobs.enumerated() {
+                guard let removal = job.removal else { continue }
+                let underWay: JobID? = try answers.removeFirst().first?["id"]
+                let rows = Array(answers.prefix(writes.registrations.begin(removal, job: 0).reads.count))
+                self.removals[index] = (underWay, rows)
+                answers.removeFirst(rows.count)
+            }
         }
     }
 
@@ -131,74 +154,51 @@ struct AcceptanceWrites: Sendable {
     /// - Returns: What is written, and what comes of the jobs.
     /// - Throws: ``StoreError``.
     func decide(_ answers: [[SQLRow]]) throws -> SQLDecision<AcceptedJobs> {
-        var answers = answers[...]
-        guard let own = answers.removeFirst().first else { throw StoreError(.corrupt, "there are no numbers") }
-        let first: Int64 = try own["first"]
-        let free: [Int64] = try answers.removeFirst().map { try $0["number"] }
-        var numbers = free[...]
-        var admission = try self.admission(
-            backlog: answers.removeFirst().first,
-            joining: answers.removeFirst().first.map { try JobAdmission.Joinable($0) }
-        )
-        let earlier = try Dictionary(
-            uniqueKeysWithValues: answers.removeFirst().map { row in
-                (try row["place"] as Int, JobAdmission.Earlier(hash: try row["hash"], job: try row["id"]))
-            }
-        )
-        var loads: [Window: JobLoad] = [:]
-        for window in self.windows { loads[window] = try answers.removeFirst().first.map { try JobLoad($0) } }
-        var (underWay, beside) = ([Int: JobID](), [Int: [[SQLRow]]]())
-        for (index, job) in self.jobs.enumerated() {
-            if job.removedUser != nil { underWay[index] = try answers.removeFirst().first?["id"] }
-            let count = self.parts(of: job, sequence: 0).reduce(0) { $0 + $1.reads.count }
-            beside[index] = Array(answers.prefix(count))
-            answers.removeFirst(count)
-        }
-        for priority in Priority.allCases {
-            for (index, job) in self.jobs.enumerated() where job.priority == priority {
-                admission.decide(on: job, at: index, earlier: earlier[index], underWay: underWay[index]) { _, _ in
-                    loads[Window(job)] ?? JobLoad(inFlight: 0, waiting: 0)
-                }
-            }
-        }
+        var found = try Found(answers, for: self)
+        let admission = try self.admission(found)
         guard !admission.jobs.isEmpty else {
             return .nothing(admission.accepted(from: 0, messages: []))
         }
         let messages = try admission.messages.map { message in
-            guard let number = message.joined ?? numbers.popFirst() else {
+            guard let number = message.joined ?? found.numbers.popFirst() else {
                 throw StoreError.tooFewNumbers
             }
             return number
         }
-        let insertion = self.insertion(of: admission, from: first, messages)
-        var writes: [SQLStatement] = []
-        // While an app has nothing, its declaration may change, which holds its row.
-        if try !(own["is_used"] as Bool) {
-            writes.append("SELECT number FROM app WHERE number = \(self.number)\(lock: .share)")
-        }
-        writes += insertion.statements
-        for (sequence, admitted) in zip(first..., admission.jobs) {
-            var rows = beside[admitted.index, default: []][...]
-            for part in self.parts(of: admitted.job, sequence: sequence) {
-                writes += try part.writes(Array(rows.prefix(part.reads.count)))
-                rows.removeFirst(part.reads.count)
+        let insertion = self.insertion(of: admission, from: found.first, messages)
+        var others: [SQLStatement] = []
+        for (sequence, admitted) in zip(found.first..., admission.jobs) {
+            if let notification = admitted.job.notification {
+                others += try found.room.keep(notification, at: self.clock.wall)
             }
+            guard let removal = admitted.job.removal, let read = found.removals[admitted.index] else { continue }
+            others += try self.registrations.begin(removal, job: sequence).decide(read.rows).writes
         }
-        writes += insertion.sums
-        let accepted = admission.accepted(from: first, messages: messages)
-        return SQLDecision(writing: writes, giving: accepted)
+        var writes = found.room.guards
+        // While an app has nothing, its declaration may change, which holds its row.
+        if !found.isUsed { writes.append("SELECT number FROM app WHERE number = \(self.number)\(lock: .share)") }
+        writes += insertion.statements + others + insertion.sums
+        return SQLDecision(writing: writes, giving: admission.accepted(from: found.first, messages: messages))
     }
 
-    private func admission(backlog: SQLRow?, joining: JobAdmission.Joinable?) throws -> JobAdmission {
+    private func admission(_ found: Found) throws -> JobAdmission {
         var admission = JobAdmission(
             count: self.listed.count,
             wall: self.clock.wall,
             window: self.limits.window,
-            joining: joining
+            joining: found.joinable
         )
         if let most = self.limits.backlog {
-            guard let backlog else { throw StoreError.noBacklog }
+            guard let backlog = found.backlog else { throw StoreError.noBacklog }
             admission.limit(to: most, unfinished: try backlog["unfinished"], scheduled: try backlog["scheduled"])
+        }
+        for priority in Priority.allCases {
+            for (index, job) in self.jobs.enumerated() where job.priority == priority {
+                let underWay = found.removals[index]?.underWay
+                admission.decide(on: job, at: index, earlier: found.earlier[index], underWay: underWay) { _, _ in
+                    found.loads[Window(job)] ?? JobLoad(inFlight: 0, waiting: 0)
+                }
+            }
         }
         return admission
     }
@@ -221,14 +221,6 @@ struct AcceptanceWrites: Sendable {
             now: self.clock.now,
             wall: self.clock.wall
         )
-    }
-}
-
-extension NewJob {
-    /// The user whose removal it asks for.
-    fileprivate var removedUser: UserName? {
-        guard case .register(.removeUser(let user?, _)) = self.work else { return nil }
-        return user
     }
 }
 

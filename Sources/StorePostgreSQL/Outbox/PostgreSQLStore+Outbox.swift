@@ -120,13 +120,3 @@ extension PostgreSQLStore: OutboxStore {
 }
 
 extension PostgreSQLStore: SuspectStore {}
-
-extension PostgreSQLStore {
-    /// Does something again as long as others change what it has read.
-    func repeating<Value>(_ body: () async throws -> Value) async throws -> Value {
-        for _ in 0..<6 {
-            do { return try await body() } catch is ReadIsOld { continue }
-        }
-        throw StoreError.contended
-    }
-}

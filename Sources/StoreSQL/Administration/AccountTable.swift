@@ -59,7 +59,8 @@ package enum AccountTable {
             return SQLDecision(
                 writing: [
                     .mention(account.app), .hold(app), AppTable.isDeclared(app, as: spec).expecting(1),
-                    insertion.expecting(1, otherwise: conflict), .endSessions(of: name, app: app),
+                    insertion.expecting(1, otherwise: StoreError(.conflict, conflict)),
+                    .endSessions(of: name, app: app),
                 ],
                 giving: true
             )
@@ -95,7 +96,7 @@ package enum AccountTable {
             } else {
                 writes.append(("DELETE FROM account WHERE \(condition)" as SQLStatement).expecting(1))
             }
-            if needsOthers { writes.append(others.expecting(1)) }
+            if needsOthers { writes.append(others.expecting(1, otherwise: LastOperator.refusal)) }
             if update == nil || update?.passwordHash != nil || update?.isDisabled == true {
                 writes.append(.endSessions(of: name, app: app))
             }

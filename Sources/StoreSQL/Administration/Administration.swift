@@ -27,7 +27,7 @@ extension SQLTransaction where Value == Bool {
 
     /// A change that adds something to an app, or else is in conflict with what is there.
     init(mentioning app: AppID, adding addition: SQLStatement, then others: [SQLStatement] = [], conflict: String) {
-        let addition = addition.expecting(1, otherwise: conflict)
+        let addition = addition.expecting(1, otherwise: StoreError(.conflict, conflict))
         self.init(SQLDecision(writing: [.mention(app), addition] + others, giving: true))
     }
 }

@@ -40,13 +40,15 @@ enum SessionTable {
             expires: Timestamp(milliseconds: clock.wall.milliseconds + session.lifetime.milliseconds),
             left: .milliseconds(ends - now)
         )
-        let writes: [SQLStatement] = [
-            .mention(session.app),
-            """
+        let insertion: SQLStatement = """
             INSERT INTO session(hash, app, "user", user_shown, demonstration, expires, ends, latest) VALUES (
                 \(session.hash), \(app), \(session.user.key.text), \(session.user.shown), \(isDemonstration), \(opened.expires),
                 \(ends), \(latest))
-            """,
+            ON CONFLICT (hash) DO NOTHING
+            """
+        let writes: [SQLStatement] = [
+            .mention(session.app),
+            insertion.expecting(1, otherwise: StoreError(.conflict, "a session has that secret")),
             """
             DELETE FROM session WHERE app = \(app) AND "user" = \(session.user.key.text) AND number NOT IN (
                 SELECT number FROM session WHERE app = \(app) AND "user" = \(session.user.key.text)

@@ -4,44 +4,7 @@ import StoreKit
 
 /// The tables `rich` and `rich_count`; triggers of the schema keep the second.
 package enum RichTable {
-    /// Keeps a rich notification, where its quotas have a place, or an earlier one of its sender's that was read makes room.
-    ///
-    /// - Parameters:
-    ///   - notification: The notification.
-    ///   - app: The app's number.
-    ///   - wall: When it is made.
-    /// - Returns: The transaction.
-    package static func keep(
-        _ notification: NewRichNotification,
-        app: SQLStatement,
-        at wall: Timestamp
-    ) -> SQLTransaction<Void> {
-        let quota = notification.quota
-        let ofSender: SQLStatement =
-            notification.sender.map { "app = \(app) AND sender = \($0.key.text)" } ?? "app = \(app) AND sender IS NULL"
-        let some: SQLStatement = "SELECT 1 FROM rich WHERE \(ofSender) LIMIT \(quota.perSender)"
-        return SQLTransaction(
-            reading: "SELECT count(*) AS own FROM (\(some)) AS counted",
-            "SELECT count AS total FROM rich_count WHERE app = \(app)",
-            "SELECT number FROM rich WHERE \(ofSender) AND read IS NOT NULL ORDER BY number LIMIT 1"
-        ) { own, all, read in
-            let oldest: Int64? = try read.first?["number"]
-            let needsRoom = try RichQuota.needsRoom(
-                own: own.first?["own"] ?? 0,
-                all: all.first?["total"] ?? 0,
-                hasRead: oldest != nil,
-                quota: quota
-            )
-            let insertion = self.insertion(of: notification, app: app, at: wall)
-            var writes = [insertion.expecting(1, otherwise: "the id of a rich notification is taken")]
-            if needsRoom, let oldest {
-                writes.append(("DELETE FROM rich WHERE number = \(oldest)" as SQLStatement).expecting(1))
-            }
-            return SQLDecision(writing: writes, giving: ())
-        }
-    }
-
-    private static func insertion(
+    static func insertion(
         of notification: NewRichNotification,
         app: SQLStatement,
         at wall: Timestamp

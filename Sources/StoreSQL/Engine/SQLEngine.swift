@@ -94,19 +94,29 @@ extension SQLEngine {
         return (found[0], found[1], found[2])
     }
 
-    /// Runs a transaction, again where what it has read has changed: six times at most, and for some ten seconds.
+    /// Runs a transaction, again where what it has read has changed.
     ///
     /// - Returns: Its value, when that is durable.
     /// - Throws: What the transaction throws; ``StoreError``.
     package func perform<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
+        try await self.repeating { try await self.attempt(transaction) }
+    }
+
+    /// Does something again where what it has read has changed: six times at most, and for some ten seconds.
+    ///
+    /// - Returns: What it returns.
+    /// - Throws: What it throws, but for ``ReadIsOld``; ``StoreError``.
+    package func repeating<Value>(_ body: () async throws -> Value) async throws -> Value {
         let end = ContinuousClock.now + .seconds(10)
+        var latest = ReadIsOld()
         for attempt in 0..<6 where ContinuousClock.now < end {
-            do { return try await self.attempt(transaction) } catch is ReadIsOld {
+            do { return try await body() } catch let old as ReadIsOld {
+                latest = old
                 // Those that were in each other's way are not to meet again; a cancelled caller is served at once.
                 try? await Task.sleep(for: .milliseconds(Int.random(in: 0...(2 << attempt))))
             }
         }
-        throw StoreError.contended
+        throw latest.whenItStays
     }
 
     /// Runs a transaction by which jobs may end, and counts those.

@@ -1,5 +1,5 @@
 import PushModel
-import Store
+package import Store
 
 /// A statement with its parameters, in the one text that all drivers share; also a part of one.
 ///
@@ -13,8 +13,8 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
     package let values: [SQLValue]
     /// How many rows it must give or change; nil = any number.
     package private(set) var expectedRows: Int?
-    /// Which conflict another number of rows means; nil = what was read has changed, and all is to be done again.
-    private var conflict: String?
+    /// What another number of rows means; nil = what was read has changed, and all is to be done again.
+    private var refusal: StoreError?
 
     package init(stringLiteral text: String) { (self.text, self.values) = (text, []) }
 
@@ -37,18 +37,17 @@ package struct SQLStatement: Sendable, Equatable, ExpressibleByStringInterpolati
     ///
     /// - Parameters:
     ///   - rows: The number of rows.
-    ///   - conflict: What another number means; nil = what was read has changed.
+    ///   - refusal: What another number means; nil = what was read has changed. To be said of all that may be so without another writer:
+    ///     such a guard would fail each time that all is done again.
     /// - Returns: The guard.
-    package func expecting(_ rows: Int, otherwise conflict: String? = nil) -> SQLStatement {
+    package func expecting(_ rows: Int, otherwise refusal: StoreError? = nil) -> SQLStatement {
         var statement = self
-        (statement.expectedRows, statement.conflict) = (rows, conflict)
+        (statement.expectedRows, statement.refusal) = (rows, refusal)
         return statement
     }
 
     /// The error of a transaction in which it did not find the rows that it expects.
-    package var guardError: any Error {
-        if let conflict { StoreError(.conflict, conflict) } else { ReadIsOld() }
-    }
+    package var guardError: any Error { self.refusal ?? ReadIsOld() }
 
     package struct StringInterpolation: StringInterpolationProtocol {
         fileprivate private(set) var text = ""

@@ -1,4 +1,5 @@
 import Store
+import StoreKit
 
 /// A change in two halves: what it reads, and what it writes by a decision that only knows what was read.
 ///
@@ -135,5 +136,11 @@ package struct SQLDecision<Value: Sendable>: Sendable {
 
 /// What a transaction has read was changed before it wrote.
 package struct ReadIsOld: Error {
-    package init() {}
+    /// Whether a row has what only one may have, and what this one would have written.
+    private let isTaken: Bool
+
+    package init(isTaken: Bool = false) { self.isTaken = isTaken }
+
+    /// What is said where it is so each time that all is done again: then a row that nothing was read of is in the way, or others are.
+    var whenItStays: StoreError { self.isTaken ? .taken : .contended }
 }

@@ -7,7 +7,7 @@ package enum QueueTable {
     /// The groups of an app, or of all (nil), with when the job at the head of each began to wait.
     ///
     /// A group's head is the first row behind the group before. With the due time among the values an engine seeks it; without, it would
-    /// walk through that group.
+    /// walk through that group. Of several that are due at once, as those that were taken together, the first is the one that was made first.
     package static func groups(of app: AppID?, now: Int64) -> SQLStatement {
         let seeds = Priority.allCases.map { priority -> SQLStatement in
             "SELECT CAST(NULL AS bigint), CAST(\(raw: "\(priority.rank)") AS bigint), CAST(-1 AS bigint), 0, 0, 0"
@@ -26,7 +26,7 @@ package enum QueueTable {
                 SELECT head.id, head.priority, head.app, head.queue, head.state, head.blocked_on
                 FROM found JOIN message AS head ON head.id = (
                     SELECT id FROM message WHERE priority = found.priority AND \(behind)
-                    ORDER BY priority, app, queue, state, blocked_on, due LIMIT 1)
+                    ORDER BY priority, app, queue, state, blocked_on, due, id LIMIT 1)
             )
             SELECT head.priority, head.app, head.queue, head.state, head.blocked_on,
                 CASE WHEN head.due > \(now) AND head.state <> \(raw: "\(MessageState.published.rawValue)") THEN NULL

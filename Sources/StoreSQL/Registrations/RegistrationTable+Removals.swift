@@ -21,13 +21,12 @@ extension RegistrationTable {
     /// Begins a removal, with the acceptance of its job: the account goes, and what is there now is marked.
     ///
     /// - Parameters:
-    ///   - user: The user.
-    ///   - withAccount: Whether an account of that name may go.
+    ///   - removal: Whose, and whether an account of that name may go.
     ///   - job: The sequence of the register job.
     /// - Returns: The transaction. It throws ``StoreError``: ``StoreError/Code/conflict`` where there is an account that may not go,
     ///   ``StoreError/Code/lastOperator``.
-    package func beginRemoval(of user: UserName, withAccount: Bool, job: Int64) -> SQLTransaction<Bool> {
-        let (app, name) = (self.app, user.key.text)
+    package func begin(_ removal: (user: UserName, withAccount: Bool), job: Int64) -> SQLTransaction<Bool> {
+        let (user, app, name) = (removal.user, self.app, removal.user.key.text)
         let account = SQLTransaction<Bool>(
             reading: "SELECT 1 AS found FROM account WHERE app = \(app) AND name = \(name)"
         ) { accounts in
@@ -53,7 +52,7 @@ extension RegistrationTable {
                 version = CASE WHEN excluded.version > removed_user.version THEN excluded.version ELSE removed_user.version END
             """,
         ]
-        return (withAccount ? AccountTable.removal(of: user, app: "\(app)") : account).adding(locks + writes)
+        return (removal.withAccount ? AccountTable.removal(of: user, app: "\(app)") : account).adding(locks + writes)
     }
 
     /// Finds a row where a user was removed after a change.

@@ -26,13 +26,17 @@ extension WriteContext {
     /// - Returns: The waiter's routing key, when this ended the job.
     /// - Throws: SQLite's error.
     func finishRegister(_ id: JobID, result: RegisterResult, text: String) throws -> String? {
-        let row = try self.database.first("SELECT sequence, message, waiter FROM job WHERE id = ?", [id.blob]) {
-            (sequence: $0["sequence"] as Int64, message: $0["message"] as Int64?, waiter: $0["waiter"] as String?)
+        let row = try self.database.first("SELECT sequence, state, message, waiter FROM job WHERE id = ?", [id.blob]) {
+            (
+                sequence: $0["sequence"] as Int64, state: try Job.State(number: $0["state"]),
+                message: $0["message"] as Int64?, waiter: $0["waiter"] as String?
+            )
         }
         guard let row else { return nil }
         let (state, reason) = result.end
         let finish = try PreparedTransition(.finishRegister, self)
-        guard try finish.make(row.sequence, state.number, reason, text, self.wall.milliseconds) else { return nil }
+        let wall = self.wall.milliseconds
+        guard try finish.make(row.sequence, state.number, reason, text, wall, from: row.state) else { return nil }
         self.countFinished(state)
         if let message = row.message { self.leave(message: message) }
         return row.waiter

@@ -99,7 +99,7 @@ extension WriteContext {
     }
 
     private func removalUnderWay(askedBy job: NewJob, app: Int64) throws -> JobID? {
-        guard case .register(.removeUser(let user?, _)) = job.work else { return nil }
+        guard let user = job.removal?.user else { return nil }
         let found = try self.database.answer(self.registrations(of: app).removalUnderWay(of: user)).rows.first
         return try found.map { try $0["id"] }
     }
@@ -166,17 +166,14 @@ private struct JobInserter {
         for (sequence, row) in zip(first..., rows) {
             self.context.count(BacklogChange(from: nil, to: row.state))
             if let notification = row.job.notification {
-                try self.context.perform(RichTable.keep(notification, app: "\(self.app)", at: self.context.wall))
+                try self.context.perform(RichRoom.keep(notification, app: "\(self.app)", at: self.context.wall))
             }
             if let tags = row.work.audience {
                 try database.run("INSERT INTO audience(job, tags) VALUES (?, ?)", [sequence, tags])
             }
             try self.context.insert(row.listed.recipients, of: sequence, app: self.app)
-            if case .register(.removeUser(let user?, let withAccount)) = row.job.work {
-                let registrations = self.context.registrations(of: self.app)
-                _ = try self.context.perform(
-                    registrations.beginRemoval(of: user, withAccount: withAccount, job: sequence)
-                )
+            if let removal = row.job.removal {
+                _ = try self.context.perform(self.context.registrations(of: self.app).begin(removal, job: sequence))
             }
         }
     }

@@ -1,11 +1,10 @@
 import Foundation
-import Installation
-import Logging
+package import Logging
 import PushModel
-import Settings
+package import Settings
 
 /// Writes each event as one line to standard error: readable text, or JSON.
-struct LineLogHandler: LogHandler {
+package struct LineLogHandler: LogHandler {
     let label: String
     let format: LogSettings.Format
     /// Whether each line begins with its priority in angle brackets, which the journal takes from it (sd-daemon(3)).
@@ -13,11 +12,17 @@ struct LineLogHandler: LogHandler {
     /// Takes a line without its end.
     let write: @Sendable (String) -> Void
 
-    var logLevel: Logger.Level = .info
-    var metadata: Logger.Metadata = [:]
-    var metadataProvider: Logger.MetadataProvider?
+    package var logLevel: Logger.Level = .info
+    package var metadata: Logger.Metadata = [:]
+    package var metadataProvider: Logger.MetadataProvider?
 
-    init(
+    /// - Parameters:
+    ///   - label: The program's name.
+    ///   - format: Text or JSON.
+    ///   - level: The lowest level that is written.
+    ///   - hasPriority: Whether each line begins with its priority, as the journal takes it.
+    ///   - write: Takes a line without its end.
+    package init(
         label: String,
         format: LogSettings.Format,
         level: Logger.Level,
@@ -31,12 +36,12 @@ struct LineLogHandler: LogHandler {
         self.logLevel = level
     }
 
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { self.metadata[key] }
         set { self.metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) {
+    package func log(event: LogEvent) {
         var metadata = self.metadata
         if let provided = self.metadataProvider?.get() { metadata.merge(provided) { $1 } }
         if let own = event.metadata { metadata.merge(own) { $1 } }
@@ -98,7 +103,7 @@ struct LineLogHandler: LogHandler {
     }
 
     /// Whether standard error is the journal's, by its device and file (systemd.exec(5), JOURNAL_STREAM).
-    static var isJournal: Bool {
+    package static var isJournal: Bool {
         guard let stream = ProcessInfo.processInfo.environment["JOURNAL_STREAM"] else { return false }
         var status = stat()
         guard unsafe fstat(STDERR_FILENO, &status) == 0 else { return false }
@@ -108,8 +113,23 @@ struct LineLogHandler: LogHandler {
     /// Writes a line with a single system call, so that lines of several threads do not mix.
     ///
     /// Errors of standard error are ignored: they have no other place to go.
-    static let standardError: @Sendable (String) -> Void = { line in
+    package static let standardError: @Sendable (String) -> Void = { line in
         try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8))
+    }
+}
+
+extension LineLogHandler {
+    /// Says in one line why a program cannot start or go on, at a level that an alert on the journal sees, whatever the configuration says.
+    ///
+    /// - Parameters:
+    ///   - program: Its name.
+    ///   - error: The reason; its words are for operators and have no secrets.
+    ///   - format: Text or JSON.
+    package static func reportEnd(of program: String, _ error: any Error, format: LogSettings.Format = .text) {
+        let logger = Logger(label: program) {
+            LineLogHandler(label: $0, format: format, level: .error, hasPriority: Self.isJournal)
+        }
+        logger.error("Ended by an error", metadata: ["error": "\(error)"])
     }
 }
 
