@@ -192,6 +192,7 @@ class Hosts:
         self.folder = pathlib.Path(options.folder) / "hosts"
         self.logs = logs
         self.password = secrets.token_hex(16)
+        self.restapi_password = secrets.token_hex(16)
         self.all = []
         self.is_watching = False
 
@@ -210,6 +211,8 @@ class Hosts:
             host = Host(name, self.folder, self.logs)
             self.all.append(host)
             self._private(host.folder / "etc-patroni" / "password", self.password, "postgres")
+            self._private(host.folder / "etc-patroni" / "restapi-password", self.restapi_password, "postgres")
+            self._private(host.folder / "etc-patroni" / "ca.pem", self.authority.read_text(), "postgres")
             for end in ("pem", "key"):
                 self._private(host.folder / "etc-patroni" / f"server.{end}", (certificates / f"{name}.{end}").read_text(), "postgres")
             self._private(host.folder / "var-lib-rabbitmq" / ".erlang.cookie", cookie, "rabbitmq")
