@@ -106,13 +106,16 @@ class Run:
             raise Failure(self.witness.error)
 
     def _doctor(self, when):
-        """What the doctor says of the servers and the queues, for whoever reads the report."""
+        """What the doctor says of the servers and the queues, for whoever reads the report; its lines of what is wrong."""
         command = [self.installation.bin / "pushline", "doctor", "--config", self.options.config]
         host = self.installation.hosts.all[0]
         environment = self.installation._environment(self.installation.members_of(host)[0])
         done = subprocess.run([*map(str, host.inside()), *map(str, command)], env=environment, capture_output=True, text=True, timeout=120)
         lines = [line for line in done.stdout.splitlines() if "PostgreSQL" in line or " cluster" in line or line.startswith("wrong")]
         say(f"The doctor, {when}:\n" + "\n".join(f"  {line}" for line in lines))
+        if not lines:
+            raise Failure(f"the doctor says nothing, {when}, and ends with {done.returncode}: {done.stderr.strip()[-300:]}")
+        return [line for line in lines if line.startswith("wrong")]
 
     def _await_whole(self):
         self.installation.hosts.await_whole(180)
@@ -129,7 +132,7 @@ class Run:
         self.load.send_calmly(CALM)
         self.verdict.await_end(CALM_TIMEOUT, say)
         self.verdict.read_back()
-        self._doctor("after")
+        self.outages.troubles += [f"the doctor says of what was healed: {line}" for line in self._doctor("after")]
 
     def _judge(self):
         installation = self.installation
@@ -137,7 +140,7 @@ class Run:
         self.witness.stop()
         # The store's rows are read while its servers run.
         verdict = self.verdict.find()
-        took = installation.stop(DRAIN + 5)
+        took = self._end()
         faults = verdict.faults + self.load.violations + installation.unexpected + self.outages.troubles
         faults += [f"store check: {check}"] * bool(check)
         faults += [f"{path.stem} says that commits are lost which were acknowledged" for path in self._lost_commits()]
@@ -155,12 +158,16 @@ class Run:
         )
         return 1 if faults or verdict.lost or verdict.counted_twice or verdict.stuck or verdict.duplicates > bound else 0
 
+    def _end(self):
+        """Ends everything in order; how long each program took."""
+        return self.installation.stop(DRAIN + 5)
+
     def _lost_commits(self):
         """The logs of programs that have seen an older state of the store than they knew of."""
         return [path for path in sorted(self.installation.logs.glob("*.log")) if b"has lost commits" in path.read_bytes()]
 
     def _bound(self):
-        """Rule 10: what a delivery worker had in progress, for each of its ends, and for each outage."""
+        """Rule 10: what a delivery worker had in progress, for each of its ends, and as often as outages may have cost one its connection."""
         ends = self.installation.crashes.get("delivery-worker", 0) + self.outages.losses
         return ends * 3 * (self.options.devices + URGENT)
 

@@ -149,10 +149,9 @@ class ClusteredInstallation(Installation):
                 self._launch(member)
                 member.is_wanted = True
 
-    def stop(self, seconds=45):
-        took = super().stop(seconds)
+    def end_rest(self):
+        super().end_rest()
         self.hosts.stop()
         if self.relay and self.relay.poll() is None:
             self.relay.terminate()
             self.relay.wait()
-        return took

@@ -449,7 +449,13 @@ class Installation:
         return time.monotonic() - start
 
     def stop(self, seconds=45):
-        """Ends everything in order; how long each took."""
+        """Ends everything in order; how long each program took."""
+        took = self.end_programs(seconds)
+        self.end_rest()
+        return took
+
+    def end_programs(self, seconds):
+        """Ends the programs in order; how long each took."""
         took = {}
         with self.lock:
             self.is_ending = True
@@ -471,6 +477,10 @@ class Installation:
                 member.process.kill()
                 member.process.wait()
                 self.unexpected.append(f"{member.name} did not end within {seconds} s of SIGTERM")
+        return took
+
+    def end_rest(self):
+        """Ends what the programs have used."""
         if self.simulator and self.simulator.poll() is None:
             self.simulator.terminate()
             try:
@@ -478,7 +488,6 @@ class Installation:
             except subprocess.TimeoutExpired:
                 self.simulator.kill()
                 self.simulator.wait()
-        return took
 
     def check_store(self):
         """What `pushline store check` finds wrong, if anything."""

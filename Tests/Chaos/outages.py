@@ -1,13 +1,27 @@
 """What goes wrong with three hosts, one thing at a time: each ends when the cluster is whole again."""
 
 import collections
+import contextlib
 import datetime
 import signal
 import subprocess
-import threading
 import time
+import typing
 
 from installation import boot_time
+
+# Whose broker connection may be lost with one node, or with the way to it: the delivery worker of each host.
+ALL_WORKERS = 3
+
+
+class Outage(typing.NamedTuple):
+    make: typing.Callable
+    # How many delivery workers may repeat what they have under way (rule 10), besides those that die, who are counted where they do.
+    repeating: int = 0
+    # Whether commits are held up meanwhile: then a program that begins may end with 1, and a commit may have no answer. What a program that dies
+    # has broken is noted where it does.
+    holds_up_commits: bool = False
+
 
 # Seconds that a host may be away: longer than Patroni's ttl, so that another takes over.
 AWAY = 32
@@ -25,40 +39,41 @@ class Outages:
         # (name, when it began, when all was whole again).
         self.made = []
         self.troubles = []
-        # What may cost each delivery worker the outcomes of what it had under way.
+        # How often a delivery worker may have lost the outcomes of what it had under way, and lived.
         self.losses = 0
         # Of a primary beside its successor: seconds that both took writes, and jobs that came to it meanwhile.
         self.beside = collections.Counter()
         self.all = {
-            "program": self._program,
-            "server": self._server,
-            "node": self._node,
-            "host": self._host,
-            "cut": self._cut,
-            "hung-patroni": self._hung_patroni,
-            "hung-server": self._hung_server,
-            "hung-node": self._hung_node,
-            "standby": self._standby,
-            "standby-cut": self._standby_cut,
-            "lost-answers": self._lost_answers,
-            "snapshot": self._snapshot,
-            "midnight": self._midnight,
-            "rolling": self._rolling,
+            "program": Outage(self._program),
+            "server": Outage(self._server, holds_up_commits=True),
+            "node": Outage(self._node, ALL_WORKERS),
+            "host": Outage(self._host, ALL_WORKERS, holds_up_commits=True),
+            "cut": Outage(self._cut, ALL_WORKERS, holds_up_commits=True),
+            "hung-patroni": Outage(self._hung_patroni, holds_up_commits=True),
+            "hung-server": Outage(self._hung_server, holds_up_commits=True),
+            "hung-node": Outage(self._hung_node, ALL_WORKERS),
+            "standby": Outage(self._standby, holds_up_commits=True),
+            "standby-cut": Outage(self._standby_cut, ALL_WORKERS, holds_up_commits=True),
+            "lost-answers": Outage(self._lost_answers, holds_up_commits=True),
+            "snapshot": Outage(self._snapshot),
+            "midnight": Outage(self._midnight),
+            "rolling": Outage(self._rolling),
         }
 
     def make(self, name, chance):
         begin, moment = time.monotonic(), boot_time()
-        self.losses += len(self.hosts.all)
+        outage = self.all[name]
+        self.losses += outage.repeating
         try:
-            with self.installation.without_store():
-                self.all[name](chance)
+            with self.installation.without_store() if outage.holds_up_commits else contextlib.nullcontext():
+                outage.make(chance)
                 self.hosts.await_whole(WHOLE)
                 for member in self.installation.members:
                     self.installation.wait_until_ready(member, WHOLE)
         except Exception as error:
             self.troubles.append(f"{name}: {error!r}")
-        for program in ("delivery-worker", "hub", "store"):
-            self.installation.breaks.append((program, moment, boot_time()))
+        if outage.holds_up_commits:
+            self.installation.note_lost_commits(moment)
         self.made.append((name, begin, time.monotonic()))
         self.say(f"  {name}: whole again after {time.monotonic() - begin:.0f} s; {len(self.load.sends)} sends, {self.witness.count} pushes so far")
 
@@ -133,6 +148,7 @@ class Outages:
 
     def _lost_answers(self, chance):
         """Commits that wait for their standby, whose connections are ended meanwhile: made, and nobody is told."""
+        lost = 0
         for _ in range(8):
             standby = self.hosts.of_role("sync_standby")
             stopped = standby.pids("postgres")
@@ -140,10 +156,13 @@ class Outages:
             try:
                 time.sleep(chance.uniform(0.3, 1.5))
                 words = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pushline' AND wait_event = 'SyncRep'"
-                self.beside["commits whose answer was lost"] += len(self._ask(self.hosts.of_role("leader"), words))
+                lost += len(self._ask(self.hosts.of_role("leader"), words))
             finally:
                 standby.signal_all(stopped, signal.SIGCONT)
             time.sleep(chance.uniform(0.5, 2))
+        self.beside["commits whose answer was lost"] += lost
+        if not lost:
+            raise RuntimeError("no commit waited for the standby, so that none has lost its answer")
 
     def _snapshot(self, chance):
         text = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM job; SELECT pg_sleep(60); ROLLBACK"

@@ -1,5 +1,5 @@
 """Replaces the programs of an older Pushline by newer ones under load, on one host or on three: deploy/chaos --upgrade-from prepares what it
-needs. Their tables take a step that expands meanwhile, and none that contracts."""
+needs. Their tables take a step that expands meanwhile, and one that contracts when all have ended, and not before."""
 
 import argparse
 import collections
@@ -21,6 +21,8 @@ EXPAND = {"PUSHLINE_TRIAL_STEPS": "expand"}
 CONTRACT = {"PUSHLINE_TRIAL_STEPS": "expand,contract"}
 # Seconds that older and newer programs work side by side.
 TOGETHER = 15
+# Seconds until a server knows that the connections of programs have ended.
+FORGOTTEN = 30
 
 
 def arguments():
@@ -116,6 +118,19 @@ class Upgrade(cluster.Run):
         if done.returncode != 1 or "has the store open" not in text:
             self.outages.troubles.append(f"a step that contracts was not refused {words}")
 
+    def _end(self):
+        """The same step is taken when no program has the store open any more: it was they whom it was refused for."""
+        took = self.installation.end_programs(cluster.DRAIN + 5)
+        end = time.monotonic() + FORGOTTEN
+        while (done := self._migrate(CONTRACT)).returncode != 0 and time.monotonic() < end:
+            time.sleep(1)
+        text = (done.stdout + done.stderr).strip()
+        say(f"  a step that contracts, without programs: {text.splitlines()[-1] if text else done.returncode}")
+        if done.returncode != 0:
+            self.outages.troubles.append(f"a step that contracts was not taken without programs: {text[-300:]}")
+        self.installation.end_rest()
+        return took
+
     def _change(self, members, folder):
         """As an update does: one process after the other, each when the one before serves."""
         environment = EXPAND if folder == self.newer else {}
@@ -129,7 +144,7 @@ class Upgrade(cluster.Run):
         pass
 
     def _doctor(self, when):
-        pass
+        return []
 
 
 if __name__ == "__main__":
