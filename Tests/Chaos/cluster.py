@@ -1,6 +1,7 @@
 """Breaks Pushline on three hosts on purpose: deploy/chaos --cluster prepares what it needs. See docs/reliability.md."""
 
 import argparse
+import collections
 import random
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from clustered import ClusteredInstallation
 from installation import Failure
 from load import Load
 from outages import Outages
+from unanswered import Unanswered
 from verdict import Verdict, summary
 from witness import Witness
 
@@ -22,6 +24,8 @@ CALM_TIMEOUT = 120
 DRAIN = 40
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 URGENT = 1000
+# Seconds until the doctor must be content.
+SETTLING = 60
 
 
 def arguments():
@@ -57,12 +61,14 @@ class Run:
         self.installation.start()
         self.load = Load(self.installation, self.options, say)
         self.witness = Witness(self.installation.control, self.load.sends)
+        self.unanswered = Unanswered(self.installation.of("delivery-worker"))
         self.outages = Outages(self.installation, self.load, self.witness, say)
         chosen = [name for name in self.options.only.split(",") if name]
         if unknown := [name for name in chosen if name not in self.outages.all]:
             raise Failure(f"no outage is {unknown[0]}; there are {', '.join(self.outages.all)}")
         devices = self.load.register_devices()
-        self._doctor("before")
+        if wrong := self._doctor("before"):
+            raise Failure(f"nothing was broken yet, and the doctor finds: {wrong[0]}")
         self.load.start()
         time.sleep(5)
         say(f"{devices} devices; {'breaking ' + ', '.join(chosen) if chosen else f'breaking things for {self.options.minutes:g} minutes'} ...")
@@ -106,16 +112,23 @@ class Run:
             raise Failure(self.witness.error)
 
     def _doctor(self, when):
-        """What the doctor says of the servers and the queues, for whoever reads the report; its lines of what is wrong."""
+        """What the doctor says of the servers and the queues, for whoever reads the report; its lines of what is wrong, and stays so."""
         command = [self.installation.bin / "pushline", "doctor", "--config", self.options.config]
         host = self.installation.hosts.all[0]
         environment = self.installation._environment(self.installation.members_of(host)[0])
-        done = subprocess.run([*map(str, host.inside()), *map(str, command)], env=environment, capture_output=True, text=True, timeout=120)
-        lines = [line for line in done.stdout.splitlines() if "PostgreSQL" in line or " cluster" in line or line.startswith("wrong")]
+        words, end = [*map(str, host.inside()), *map(str, command)], time.monotonic() + SETTLING
+        while True:
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+            lines = done.stdout.splitlines()
+            wrong = [line for line in lines if line.startswith("wrong")]
+            if lines and not wrong or time.monotonic() > end:
+                break
+            time.sleep(2)
+        lines = [line for line in lines if "PostgreSQL" in line or " cluster" in line or line in wrong]
         say(f"The doctor, {when}:\n" + "\n".join(f"  {line}" for line in lines))
         if not lines:
             raise Failure(f"the doctor says nothing, {when}, and ends with {done.returncode}: {done.stderr.strip()[-300:]}")
-        return [line for line in lines if line.startswith("wrong")]
+        return wrong
 
     def _await_whole(self):
         self.installation.hosts.await_whole(180)
@@ -167,9 +180,14 @@ class Run:
         return [path for path in sorted(self.installation.logs.glob("*.log")) if b"has lost commits" in path.read_bytes()]
 
     def _bound(self):
-        """Rule 10: what a delivery worker had in progress, for each of its ends, and as often as outages may have cost one its connection."""
+        """Rule 10: what a delivery worker had in progress, for each of its ends, and as often as outages may have cost one its connection; and each
+        push without an answer, as on a machine that is too busy."""
         ends = self.installation.crashes.get("delivery-worker", 0) + self.outages.losses
-        return ends * 3 * (self.options.devices + URGENT)
+        return ends * 3 * (self.options.devices + URGENT) + self.unanswered.count
+
+    def _repeated(self):
+        """What came more often than it is counted, by the outcome of its device."""
+        return collections.Counter("accepted" if is_counted else "another outcome" for is_counted in self.verdict.repeated)
 
     def _report(self):
         load = self.load
@@ -178,6 +196,7 @@ class Run:
         say(f"Devices counted as accepted: {len(self.verdict.accepted)}; accepted by the push services: {self.witness.count}")
         say(f"Calls of the Azure hub: {summary(self.verdict.calls)}")
         say(f"Crashes of programs: {summary(self.installation.crashes)}; of old primaries: {summary(self.outages.beside)}")
+        say(f"Pushes without an answer: {self.unanswered.count}; sent more often than it is counted: {summary(self._repeated())}")
         say("Outage          no send taken   no push delivered")
         for name, taken, delivered in self.outages.table():
             say(f"{name:<15} {taken:>11.1f} s   {delivered:>15.1f} s")

@@ -14,6 +14,7 @@ from clustered import ClusteredInstallation
 from installation import Installation
 from load import Load
 from outages import longest
+from unanswered import Unanswered
 from witness import Witness
 
 # Steps of tests: the newer programs have the first one more than the older, those of the next release would have both.
@@ -70,6 +71,7 @@ class Upgrade(cluster.Run):
         self.installation.start()
         self.load = Load(self.installation, self.options, say)
         self.witness = Witness(self.installation.control, self.load.sends)
+        self.unanswered = Unanswered(self.installation.of("delivery-worker"))
         self.outages = Changes(self.load, self.witness)
         self.load.register_devices()
         self.load.start()

@@ -23,6 +23,8 @@ class Verdict:
         self.lost = 0
         self.counted_twice = 0
         self.duplicates = 0
+        # Of each device that a push came to more often than it is counted as accepted: whether it is.
+        self.repeated = []
         self.stuck = 0
         # Sends and devices that were begun six times, and ended a process each time: they are kept as dead, to be replayed (rule 5).
         self.condemned = 0
@@ -160,7 +162,10 @@ class Verdict:
         for key, ids in self.witness.seen.items():
             if not re.fullmatch(r"c\d+", key[2] or ""):
                 continue
-            self.duplicates += len(ids) - (1 if key in accepted else 0)
+            more = len(ids) - (1 if key in accepted else 0)
+            self.duplicates += more
+            if more:
+                self.repeated.append(key in accepted)
             # The other services know no id; what remains of a time to live is in FCM's body.
             # A handle of wards may have moved to another registration since the copy before.
             if key[0] == "apns" and key[:2] not in moving and len(set(ids)) > 1:
