@@ -57,6 +57,12 @@ import Testing
         ("no answer in time", "start it, or take it out of store.url"),
         ("its name is not known, or was not looked up in time", "correct its name in store.url"),
         ("failed: SSL error: certificate verify failed", "name the authority of its certificate in store.url"),
+        ("failed: SSL error: certificate verify failed", "see whether the certificate has expired"),
+        ("failed: SSL error: certificate verify failed: certificate has expired", "renew that certificate"),
+        ("failed: SSL error: sslv3 alert certificate expired", "renew that certificate"),
+        ("failed: FATAL:  connection requires a valid client certificate", "sslcert=FILE and sslkey=FILE"),
+        ("failed: SSL error: tlsv13 alert certificate required", "sslcert=FILE and sslkey=FILE"),
+        ("failed: FATAL:  certificate authentication failed for user \"pushline\"", "sslcert=FILE and sslkey=FILE"),
         (
             "failed: root certificate file \"/nonexistent/.postgresql/root.crt\" does not exist",
             "certificate in store.url: sslrootcert=FILE"
@@ -70,6 +76,13 @@ import Testing
             "failed: FATAL:  no pg_hba.conf entry for host \"nine\", user \"pushline\"",
             "let this host and role in there"
         ),
+        ("failed: FATAL:  database \"store\" does not exist", "name the store's database and role in store.url"),
+        ("failed: FATAL:  role \"pushline\" does not exist", "name the store's database and role in store.url"),
+        ("failed: FATAL:  too many connections for database \"store\"", "ALTER DATABASE or ALTER ROLE … CONNECTION"),
+        ("failed: FATAL:  too many connections for role \"pushline\"", "ALTER DATABASE or ALTER ROLE … CONNECTION"),
+        ("failed: FATAL:  sorry, too many clients already", "raise its max_connections"),
+        ("failed: FATAL:  permission denied for database \"store\"", "GRANT CONNECT ON DATABASE"),
+        ("failed: FATAL:  database \"store\" is not currently accepting connections", "ALLOW_CONNECTIONS true"),
         ("failed: No route to host", "mend that, or take it out of store.url"),
     ])
     func whatIsToBeDoneFitsTheReason(_ reason: String, _ remedy: String) {

@@ -16,9 +16,25 @@ extension ServerExamination {
             "make that file readable for the programs' user"
         ),
         (["does not match host name"], "name the server in store.url as its certificate does"),
+        (
+            ["client certificate", "certificate required", "certificate authentication failed"],
+            "name one that it accepts for that role in store.url: sslcert=FILE and sslkey=FILE"
+        ),
+        (
+            ["certificate has expired", "certificate expired", "certificate is not yet valid"],
+            "renew that certificate, or set the clocks right"
+        ),
+        // libpq 15 says no more of any certificate that it refuses.
+        (
+            ["certificate verify failed"],
+            "name the authority of its certificate in store.url (sslrootcert=FILE); if that is named, see whether the certificate has expired"
+        ),
         (["certificate"], "name the authority of its certificate in store.url: sslrootcert=FILE"),
         (["does not support SSL"], "give it a certificate, and ssl = on"),
-        (["database \""], "name the store's database in store.url, or make it"),
+        (["too many connections for"], "raise that limit: ALTER DATABASE or ALTER ROLE … CONNECTION LIMIT"),
+        (["permission denied for database"], "let the role in: GRANT CONNECT ON DATABASE … TO …"),
+        (["not currently accepting connections"], "let programs in again: ALTER DATABASE … ALLOW_CONNECTIONS true"),
+        (["\" does not exist"], "name the store's database and role in store.url as they are, or make them"),
         (["too many clients", "connection slots"], "raise its max_connections"),
         (
             ["Connection refused", "no answer in time", "timed out", "timeout expired", "No such file or directory"],
