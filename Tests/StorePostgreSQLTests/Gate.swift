@@ -41,5 +41,10 @@ struct Gate {
         #expect(found == count)
     }
 
+    /// Sends more, in the transaction that holds.
+    func send(_ statement: PostgreSQLStatement) throws -> SQLAnswer {
+        try self.holder.exchange([statement], until: .now + .seconds(30))[0]
+    }
+
     func open() throws { _ = try Self.count(self.holder, "COMMIT") }
 }

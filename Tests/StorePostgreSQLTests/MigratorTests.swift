@@ -1,4 +1,6 @@
 import Foundation
+import LogRecorder
+import Logging
 import PushModel
 import Store
 import StoreContract
@@ -113,6 +115,83 @@ import Testing
         #expect(try migrator.migrate(programs: "programs"))
         let error = #expect(throws: StoreError.self) { try self.open() }
         #expect(error?.message.contains("made by a newer Pushline") == true)
+    }
+
+    /// A store whose connections are known by a name, and what it does to have one.
+    private func openNamed(_ name: String, _ log: LogRecorder) throws -> PostgreSQLStore {
+        var deadlines = TestServer.deadlines
+        (deadlines.read, deadlines.heartbeat) = (.seconds(3), .seconds(60))
+        return try PostgreSQLStore(
+            TestServer.addresses(.programs, schema: self.schema, words: "&application_name=\(name)"),
+            clock: StoreClock(source: TestTime(), shift: 0),
+            deadlines: deadlines,
+            logger: log.logger(.error)
+        )
+    }
+
+    /// Ends all connections of a name, as a server does that is started anew.
+    private func terminate(_ name: String) throws {
+        _ = try self.run(
+            .owner,
+            "SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity WHERE application_name = '\(name)'"
+        )
+    }
+
+    /// What a store says whose tables were taken away: whoever works for it waits, for that may pass.
+    private func expectToWait(_ store: PostgreSQLStore, _ log: LogRecorder) async {
+        for _ in 0..<2 {
+            let error = await #expect(throws: StoreError.self) { try await store.pauses() }
+            #expect(error?.code == .unavailable && error?.mayPass == true, "\(String(describing: error))")
+            #expect(error?.message.contains("made by a newer Pushline") == true, "\(String(describing: error))")
+        }
+        let change = await #expect(throws: StoreError.self) { try await store.apply(.pause(.end(.send, app: nil))) }
+        #expect(change?.mayPass == true, "\(String(describing: change))")
+        #expect(log.lines.count == 1)
+        #expect(log.lines.first?.fields["error"]?.contains("run the newer one") == true)
+    }
+
+    private static let contraction = "ALTER TABLE pause RENAME TO trial"
+
+    /// With its connections a program's lock is gone, and a step that contracts is taken; the program comes back, and must not go on.
+    @Test(.timeLimit(.minutes(1))) func aProgramThatComesBackToOtherTablesWaits() async throws {
+        _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
+        #expect(try self.migrate())
+        let (name, log) = ("back\(UUID().uuidString)", LogRecorder())
+        let store = try self.openNamed(name, log)
+        #expect(try await store.pauses().isEmpty)
+        let migrator = try self.migrator(.owner, [SchemaStep(.contract, "a table goes", sql: Self.contraction)])
+        var isTaken = false
+        while !isTaken {
+            try self.terminate(name)
+            isTaken = (try? migrator.migrate(programs: "programs")) == true
+        }
+        await self.expectToWait(store, log)
+        // The tables are again as they were: it goes on.
+        _ = try self.run(.owner, "ALTER TABLE trial RENAME TO pause")
+        _ = try self.run(.owner, "UPDATE store_version SET version = 1, opens_from = 1")
+        #expect(try await store.pauses().isEmpty)
+    }
+
+    /// The same of one that comes back while the step is taken: it waits for its lock, and then sees other tables.
+    @Test(.timeLimit(.minutes(1))) func aProgramThatComesBackDuringAStepWaits() async throws {
+        _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
+        #expect(try self.migrate())
+        let (name, log) = ("during\(UUID().uuidString)", LogRecorder())
+        let store = try self.openNamed(name, log)
+        let gate = try Gate("SELECT 1 AS held FROM store_version FOR UPDATE", schema: self.schema, name: name)
+        var older = 1
+        while older > 0 {
+            try self.terminate(name)
+            older = try gate.send(OpenVersions.exclude(before: 2)).count
+        }
+        let pauses = Task { try await store.pauses() }
+        try await gate.wait(for: 1)
+        _ = try gate.send(PostgreSQLStatement(Self.contraction))
+        _ = try gate.send(PostgreSQLStatement("UPDATE store_version SET version = 2, opens_from = 2"))
+        try gate.open()
+        let error = await #expect(throws: StoreError.self) { try await pauses.value }
+        #expect(error?.mayPass == true, "\(String(describing: error))")
+        await self.expectToWait(store, log)
     }
 
     @Test func theProgramsRoleIsThereAndOwnsNothing() throws {

@@ -94,8 +94,23 @@ enum Schema {
     static func found(_ wire: Wire, until deadline: ContinuousClock.Instant) throws -> SchemaVersion? {
         let isThere = PostgreSQLStatement("SELECT to_regclass('store_version') IS NOT NULL AS is_there")
         guard try wire.exchange([isThere], until: deadline)[0].rows.first?["is_there"] == true else { return nil }
-        let version = PostgreSQLStatement("SELECT version, opens_from FROM store_version")
-        guard let row = try wire.exchange([version], until: deadline)[0].rows.first else {
+        return try self.version(in: wire.exchange([self.version], until: deadline)[0])
+    }
+
+    /// Asks tables that are there for their version.
+    static let version = PostgreSQLStatement("SELECT version, opens_from FROM store_version")
+
+    /// Why this program does not work with the tables.
+    ///
+    /// - Parameter answer: To ``version``.
+    /// - Returns: The reason, and what to do; nil = it does.
+    /// - Throws: ``StoreError`` where it says none.
+    static func refusal(_ answer: SQLAnswer) throws(StoreError) -> String? {
+        self.plan.refusal(of: try self.version(in: answer))
+    }
+
+    private static func version(in answer: SQLAnswer) throws(StoreError) -> SchemaVersion {
+        guard let row = answer.rows.first else {
             throw StoreError(.corrupt, "the store's tables do not say their version")
         }
         let (number, opensFrom) = (try row["version"] as Int64, try row["opens_from"] as Int64)

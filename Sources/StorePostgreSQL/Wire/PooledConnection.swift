@@ -252,9 +252,24 @@ final class PooledConnection: @unchecked Sendable {
         do throws(StoreError) { connection = try self.servers.connect(until: end) } catch {
             throw .lost(error.message, isSent: false)
         }
-        try self.begin(connection, until: end)
+        do throws(WireFault) {
+            try self.checkTables(connection, until: end)
+            try self.begin(connection, until: end)
+        } catch { throw error.ofBeginning }
         self.current = connection
         return connection
+    }
+
+    /// Refuses tables that a migration has changed since the store was opened: with its connections this program's lock was gone too.
+    private func checkTables(
+        _ connection: Servers.Connection,
+        until end: ContinuousClock.Instant
+    ) throws(WireFault) {
+        let answer = try self.exchange([Schema.version], over: connection, until: end)[0]
+        let refusal: String?
+        do throws(StoreError) { refusal = try Schema.refusal(answer) } catch { throw .unreadable(error) }
+        self.servers.compare(refusal: refusal)
+        if let refusal { throw .lost(refusal, isSent: false) }
     }
 
     /// A connection in place of one that was lost: it is tried until it can be had.

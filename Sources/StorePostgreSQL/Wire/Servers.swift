@@ -24,6 +24,8 @@ final class Servers: Sendable {
         var hasWarned = false
         /// Whether it has it that the clock is behind.
         var isBehind = false
+        /// Why the tables are not for this program, as the log has it.
+        var refusal: String?
 
         mutating func begin() { (self.generation, self.acknowledged) = (self.generation + 1, nil) }
     }
@@ -109,6 +111,19 @@ final class Servers: Sendable {
         self.logger.warning(
             "This host's clock runs behind those of other hosts; restart its programs",
             metadata: ["seconds": "\((latest - now) / 1000)"]
+        )
+    }
+
+    /// Says once that a migration has changed the tables meanwhile, so that this program cannot go on; nil = it can.
+    func compare(refusal: String?) {
+        let isNew = self.state.withLockedValue { state in
+            defer { state.refusal = refusal }
+            return refusal != state.refusal
+        }
+        guard let refusal, isNew else { return }
+        self.logger.error(
+            "The store's tables are not for this program any more; it waits until it is updated",
+            metadata: ["error": "\(refusal)"]
         )
     }
 
@@ -227,13 +242,13 @@ final class Servers: Sendable {
         _ timeline: String,
         _ deadline: ContinuousClock.Instant
     ) throws(WireFault) -> Candidate? {
-        let version = self.purpose == .work ? OpenVersions.own : "true"
-        let question = """
-            SELECT CASE WHEN pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' THEN NULL
-                ELSE \(timeline) END AS timeline, current_setting('synchronous_commit') AS durability,
-                \(version) AS is_known
+        let question = PostgreSQLStatement(
             """
-        let answer = try wire.exchange([PostgreSQLStatement(question)], until: deadline)
+            SELECT CASE WHEN pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' THEN NULL
+                ELSE \(timeline) END AS timeline, current_setting('synchronous_commit') AS durability
+            """
+        )
+        let answer = try wire.exchange([question] + (self.purpose == .work ? [OpenVersions.own] : []), until: deadline)
         guard let row = answer[0].rows.first else { return nil }
         do throws(StoreError) {
             guard let number = try row["timeline"] as Int64? else { return nil }

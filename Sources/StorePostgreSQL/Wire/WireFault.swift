@@ -32,6 +32,15 @@ enum WireFault: Error {
         if case .lost(_, isSent: true) = self { true } else { false }
     }
 
+    /// The same of what a connection begins with, which says nothing of what its caller will send.
+    var ofBeginning: WireFault {
+        switch self {
+        case .refused(let refusal): .lost(refusal.message, isSent: false)
+        case .unreadable(let error): .lost(error.message, isSent: false)
+        case .lost(let reason, _): .lost(reason, isSent: false)
+        }
+    }
+
     /// The same of a transaction whose commit was not sent yet, behind its BEGIN.
     var beforeCommit: WireFault {
         switch self {
@@ -95,7 +104,7 @@ struct ServerRefusal {
     }
 
     /// The server's messages of errors of data and constraints repeat values.
-    private var message: String {
+    fileprivate var message: String {
         let answer = "PostgreSQL answers \(self.state) to statement \(self.statement + 1)"
         return ["22", "23", "P0"].contains(String(self.state.prefix(2))) ? answer : "\(answer): \(self.serverMessage)"
     }
