@@ -52,10 +52,5 @@ struct Gate {
         try self.holder.exchange([statement], until: .now + .seconds(30))[0]
     }
 
-    /// Sends more, in the transaction that holds.
-    func send(_ statement: PostgreSQLStatement) throws -> SQLAnswer {
-        try self.holder.exchange([statement], until: .now + .seconds(30))[0]
-    }
-
     func open() throws { _ = try Self.count(self.holder, "COMMIT") }
 }
