@@ -1,12 +1,13 @@
 """How many pushes had no answer, as the delivery workers count them themselves: each of them may have arrived, and is sent again."""
 
+import http.client
 import re
 import threading
 import time
 import urllib.request
 
 # Seconds between two looks: a process that ends takes with it what it has counted since the last one.
-PAUSE = 0.25
+PAUSE = 0.5
 COUNT = re.compile(r'^pushline_push_requests_total\{[^}]*class="unanswered"[^}]*\} ([0-9.e+]+)$', re.MULTILINE)
 
 
@@ -32,7 +33,7 @@ class Unanswered:
         try:
             with urllib.request.urlopen(f"http://{member.address}:{member.port}/metrics", timeout=2) as answer:
                 text = answer.read().decode()
-        except (OSError, ValueError):
+        except (OSError, ValueError, http.client.HTTPException):
             # It is away, or cut off: its next answer has all.
             return
         if member.process.pid == process:

@@ -37,7 +37,7 @@ import Testing
 
     @Test func whatWasAcceptedIsRecordedThoughItsAnswerStops() async throws {
         try await Self.with(.frame, devices: 40) { harness, peer in
-            let (worker, senders) = harness.deliveryWorker(requestTimeout: .milliseconds(500))
+            let (worker, senders) = harness.deliveryWorker(requestTimeout: .seconds(3))
             let id = try await harness.send(to: "username:ann")
             let done = try await beside(worker.run) { try await harness.wait(for: id) }
             await senders.close()

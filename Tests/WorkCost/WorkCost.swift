@@ -24,15 +24,20 @@ package enum WorkCost {
     ///
     /// - Parameters:
     ///   - input: What it reads.
+    ///   - most: What it may cost: where it seems dearer it is done more often, for beside a build caches are cold for long.
     ///   - attempts: How often it is done at least; the cheapest counts, for interrupts and cold caches make it dearer.
     ///   - work: The work.
     /// - Returns: The number.
     /// - Throws: What the work throws.
-    package static func passes(over input: [UInt8], attempts: Int = 1, _ work: () throws -> Void) rethrows -> Double {
+    package static func passes(
+        over input: [UInt8],
+        upTo most: Double = Self.mostPasses,
+        attempts: Int = 1,
+        _ work: () throws -> Void
+    ) rethrows -> Double {
         let pass = self.secondsPerByte * Double(max(input.count, self.least))
         var passes = Double.infinity
-        // More often where it seems too dear: beside a build caches are cold for long.
-        for attempt in 1...max(attempts, 40) where attempt <= attempts || passes > self.mostPasses {
+        for attempt in 1...max(attempts, 40) where attempt <= attempts || passes > most {
             passes = min(passes, try self.seconds(work) / pass)
         }
         return passes

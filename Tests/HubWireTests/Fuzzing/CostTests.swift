@@ -11,19 +11,19 @@ import WorkCost
 /// for twice the bytes not more than two and a half times as much.
 @Suite("Parsers cost what their inputs weigh", .serialized, .timeLimit(.minutes(10)))
 struct CostTests {
-    @Test("Tag expressions", arguments: expressions) func expression(input: DearInput) {
+    @Test("Tag expressions", arguments: Self.expressions) func expression(input: DearInput) {
         Self.check(input, size: 64 << 10)
     }
 
-    @Test("JSON", arguments: json) func json(input: DearInput) { Self.check(input) }
+    @Test("JSON", arguments: Self.json) func ofJSON(input: DearInput) { Self.check(input) }
 
-    @Test("XML", arguments: xml) func xml(input: DearInput) { Self.check(input) }
+    @Test("XML", arguments: Self.xml) func ofXML(input: DearInput) { Self.check(input) }
 
-    @Test("Templates", arguments: templates) func template(input: DearInput) { Self.check(input, size: 16 << 10) }
+    @Test("Templates", arguments: Self.templates) func template(input: DearInput) { Self.check(input, size: 16 << 10) }
 
-    @Test("Requests of the wire", arguments: requests) func request(input: DearInput) { Self.check(input) }
+    @Test("Requests of the wire", arguments: Self.requests) func request(input: DearInput) { Self.check(input) }
 
-    @Test("Headers and addresses", arguments: headers) func header(input: DearInput) {
+    @Test("Headers and addresses", arguments: Self.headers) func header(input: DearInput) {
         Self.check(input, size: 16 << 10)
     }
 
@@ -56,7 +56,7 @@ struct CostTests {
     }
 
     /// What becomes of each expression that was read: it is compiled, kept as text, and asked for whom it may hold.
-    @Test("Tag expressions on their way", arguments: expressions.filter(\.isTaken))
+    @Test("Tag expressions on their way", arguments: Self.expressions.filter(\.isTaken))
     func expressionOnItsWay(input: DearInput) throws {
         let (long, short) = (input.make(64 << 10), input.make(32 << 10))
         func read(_ bytes: [UInt8]) throws -> TagExpression {
