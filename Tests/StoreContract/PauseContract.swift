@@ -56,6 +56,18 @@ import Testing
         #expect(try await self.scenario.job(job.id).reason != "paused: deliver.apns")
     }
 
+    @Test func aJobNamesTheFirstOfSeveralPausedQueues() async throws {
+        let job = try await self.send()
+        let services: [PushService] = [.wns, .fcm, .apns]
+        var deferral = Deferral(pause: .seconds(1))
+        deferral.blockedOn = Set(services)
+        #expect(try await self.store.defer(self.scenario.message(of: job.id).id, epoch: nil, deferral))
+        for pns in services {
+            try await self.store.apply(.pause(.begin(.deliver(pns), app: .default, by: "x")))
+        }
+        #expect(try await self.scenario.job(job.id).reason == "paused: deliver.apns")
+    }
+
     @Test(arguments: [WorkQueue.send, .register]) func aMessageOfAPausedQueueIsTakenWhenItIsResumed(queue: WorkQueue)
         async throws
     {

@@ -103,7 +103,7 @@ package enum JobTable {
             case .cursors: "SELECT pns, after, through, done, devices FROM cursor WHERE job = \(job)"
             case .waiting: row.work.kind == .register ? details.deferredMessage : details.firstWaiting
             case .deferral: details.deferral
-            case .paused: "SELECT queue FROM pause WHERE \(details.isPaused)"
+            case .paused: "SELECT queue FROM pause WHERE \(details.isPaused) ORDER BY queue, app"
             case .openServices: details.services
             }
         }
@@ -176,7 +176,7 @@ private struct OpenWork {
             WHEN EXISTS (SELECT 1 \(self.ofInline) AND \(Self.state(.published))) THEN NULL
             ELSE (SELECT id FROM (
                 SELECT message.id, message.due \(self.ofBatches) UNION ALL SELECT message.id, message.due \(self.ofInline)
-                ORDER BY due LIMIT 1) AS first) END
+                ORDER BY due, id LIMIT 1) AS first) END
         LIMIT 1
         """
     }
