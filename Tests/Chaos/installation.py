@@ -211,7 +211,7 @@ class Installation:
         """Of commands, and of what all programs are told."""
         return {**os.environ, **self.environment, **self.trial}
 
-    def _command(self, *arguments, stdin=None):
+    def _pushline(self, *arguments, stdin=None):
         words = [*map(str, arguments)]
         pipe = subprocess.PIPE
         return patience.run(
@@ -225,7 +225,7 @@ class Installation:
         )
 
     def cli(self, *arguments, stdin=None):
-        result = self._command(*arguments, stdin=stdin)
+        result = self._pushline(*arguments, stdin=stdin)
         if result.returncode != 0:
             raise Failure(f"pushline {' '.join(map(str, arguments[:2]))} failed: {result.stderr.strip()[-300:]}")
         return result.stdout
@@ -498,7 +498,7 @@ class Installation:
 
     def check_store(self):
         """What `pushline store check` finds wrong, if anything."""
-        result = self._command("store", "check")
+        result = self._pushline("store", "check")
         return "" if result.returncode == 0 else (result.stdout + result.stderr).strip()[-1000:]
 
     # ---- The clock ----
