@@ -1,9 +1,7 @@
 """Pushline on three hosts: one of each program on each, a store at their PostgreSQL servers, and clients who know the APIs of all."""
 
 import json
-import os
 import pathlib
-import signal
 import subprocess
 import sys
 import threading
@@ -11,7 +9,7 @@ import time
 
 import stores
 from hosts import Hosts, run
-from installation import Installation, Member, boot_time
+from installation import Installation, Member
 
 # Of every host; no two programs of a host share a port.
 PORTS = {"api": 8080, "hub": 8443, "register-worker": 8081, "send-worker": 8082, "delivery-worker": 8083}

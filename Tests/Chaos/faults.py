@@ -149,7 +149,7 @@ class Faults:
             cards.append((f"kill -9 {program}", lambda chance, program=program: self._kill(chance, program)))
             cards.append((f"rolling restart of {program}", lambda chance, program=program: self._roll(chance, program)))
             cards.append((f"{program} stopped and continued", lambda chance, program=program: self._pause(chance, program)))
-        cards += [(f"kill -9 delivery-worker", lambda chance: self._kill(chance, "delivery-worker"))] * 2
+        cards += [("kill -9 delivery-worker", lambda chance: self._kill(chance, "delivery-worker"))] * 2
         cards.append(("kill -9 of everything", self._kill_all))
         return cards
 
