@@ -207,7 +207,7 @@ def audience(console, environment):
 def audited(console):
     """Every act above has its row."""
     console.go("audit")
-    for action in ("queue.pause", "queue.resume", "key.add", "key.revoke", "jobs.cancel"):
+    for action in ("queue.pause", "queue.resume", "key.add", "key.revoke", "job.cancel"):
         console.enter_into("Action", action)
         console.until("[...document.querySelectorAll('#main tbody tr[data-key]')].some(row => row.innerText.includes(arguments[0]) && row.innerText.includes('done'))", action)
 

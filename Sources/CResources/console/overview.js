@@ -12,9 +12,6 @@ const minute = new History();
 
 const sum = (values) => Object.values(values ?? {}).reduce((sum, value) => sum + value, 0);
 
-/** How long before its end a credential is named. */
-const soon = 30 * 86400;
-
 export function open(main, { signal }) {
   const at = h("p", { text: "Asking …" });
   const alerts = h("ul", { class: "alerts" });
@@ -22,15 +19,13 @@ export function open(main, { signal }) {
   const numbers = figures();
   const sends = sendTable();
   const queues = queueTable();
-  const processes = processTable();
-  main.append(head("Overview", at), h("section", { "aria-label": "What needs attention" }, alerts), numbers.node, sends.node,
-    h("div", { class: "halves" }, queues.node, processes.node));
+  main.append(head("Overview", at), h("section", { "aria-label": "What needs attention" }, alerts), numbers.node, sends.node, queues.node);
   poll(signal, 2, async () => {
     const now = await get("overview");
     if (signal.aborted) return;
     put(at, `${new Date(now.at).toLocaleTimeString("en-GB")} on the server`);
     tell(trouble(now));
-    for (const part of [numbers, sends, queues, processes]) part.show(now);
+    for (const part of [numbers, sends, queues]) part.show(now);
     restore();
   });
 }
@@ -41,17 +36,6 @@ function trouble(now) {
   const add = (kind, key, what, why, place, todo) => list.push({ kind, key, what, why, place, todo });
   const time = new Date(now.at);
   if (now.brokerFault) add("bad", "broker", "The broker takes no messages", `${now.brokerFault}. What is accepted waits in the store, and goes out when it is back.`);
-  for (const process of now.processes ?? []) {
-    const name = `${process.role} ${process.pid} on ${process.host}`;
-    if (process.isGone) add("bad", `gone ${process.id}`, `${name} is gone`, "It has said nothing for 15 s. Its work goes on at another, or waits.");
-    for (const { service, credential, reason } of process.breakers ?? []) {
-      add("bad", `breaker ${service} ${credential}`, `${serviceName(service)} (${credential}) is stopped`, reason, `sends?service=${service}&unfinished=true`, "its sends");
-    }
-    for (const { service, credential, ends } of process.credentials ?? []) {
-      const left = (new Date(ends) - time) / 1000;
-      if (left < soon) add(left < 86400 * 7 ? "bad" : "warn", `ends ${service} ${credential}`, `${serviceName(service)} (${credential}) ends in ${duration(left)}`, "Put a new credential in its place.", "app", "the app");
-    }
-  }
   for (const { name, allApps, by, since } of now.queues.flatMap(({ name, pauses }) => pauses.map((pause) => ({ name, ...pause })))) {
     add("warn", `pause ${name} ${allApps}`, `${name} is paused`, `${allApps ? "for all apps" : `by ${by ?? "somebody"}`}, for ${duration((time - new Date(since)) / 1000)}`, "queues", "queues");
   }
@@ -59,7 +43,7 @@ function trouble(now) {
   if (now.space && now.space.free < 2e9) add("bad", "space", `${bytes(now.space.free)} of disk left`, "Near the end, new work is refused.");
   const unique = [...new Map(list.map((entry) => [entry.key, entry])).values()];
   unique.sort((one, other) => (one.kind === other.kind ? 0 : one.kind === "bad" ? -1 : 1));
-  return unique.length > 0 ? unique : [{ kind: "good", key: "well", what: "Nothing needs you", why: "No queue is paused, no credential is refused, no letter is dead." }];
+  return unique.length > 0 ? unique : [{ kind: "good", key: "well", what: "Nothing needs you", why: "No queue is paused, no letter is dead, and there is room on the disk." }];
 }
 
 function makeAlert() {
@@ -132,21 +116,4 @@ function queueTable() {
     ["State", "short", ({ paused }, row) => chipOf(row, paused ? "paused" : "open", paused ? "warn" : "quiet")],
   ]);
   return { node: titled("Queues", ["#/queues", session.mayAct ? "Pause or resume" : "More about them"], list.node), show: ({ queues }) => list.show(queues) };
-}
-
-function processTable() {
-  const list = table("Processes", ({ id }) => id, [
-    ["Process", "head", ({ role, host, pid, version }) => [role, `${host}, ${pid} · ${version}`]],
-    ["State", "short", ({ isGone }, row) => chipOf(row, isGone ? "gone" : "runs", isGone ? "bad" : "good")],
-    ["In work", "number", ({ inWork }) => (inWork === undefined ? "–" : number(inWork))],
-    ["Memory", "number", ({ memory }) => (memory === undefined ? "–" : bytes(memory))],
-  ]);
-  const unknown = empty("Not known", "Processes tell of themselves through the broker, which cannot be reached. What they do goes on.");
-  const node = titled("Processes", null, list.node, unknown);
-  return { node, show({ processes, brokerFault }) {
-    list.show(processes ?? []);
-    show(list.node, processes);
-    show(unknown, !processes);
-    show(node, processes || brokerFault);
-  } };
 }

@@ -1,18 +1,15 @@
 // The app as it is declared: its services, credentials and limits. It is read here, and changed by its file.
 
 import { h, put, show } from "./dom.js";
-import { duration, moment, number } from "./format.js";
+import { number } from "./format.js";
 import { copyable, empty, facts, faultLine, get, head, poll, reason, section } from "./page.js";
-import { chipOf, linkOf, restore, serviceOf, table } from "./table.js";
+import { linkOf, restore, serviceOf, table } from "./table.js";
 
 export function open(main, { signal }) {
   const fault = faultLine();
   const list = table("Credentials", ({ service, name }) => `${service} ${name}`, [
     ["Credential", "head", ({ service, name }, row) => [serviceOf(row, service), name]],
     ["Topic or endpoint", "long", ({ topic, endpoint }) => [topic, endpoint].filter(Boolean).join(" · ") || "–"],
-    ["State", "long", ({ breaker, isKnown }, row) => [chipOf(row, breaker ? "refused" : isKnown ? "in use" : "not known", breaker ? "bad" : isKnown ? "good" : "quiet"),
-      breaker ? `refused since ${moment(breaker.since)}: ${breaker.reason}` : ""]],
-    ["Ends", "short named", ends],
     ["Limit", "number", ({ devicesPerSecond }) => (devicesPerSecond ? `${number(devicesPerSecond)} a second` : "–")],
     ["", "short", ({ service }, row) => linkOf(row, `#/sends?state=unfinished&service=${service}`, "Its sends")],
   ]);
@@ -24,30 +21,15 @@ export function open(main, { signal }) {
   show(none, false);
   show(list.node, false);
   poll(signal, 5, async () => {
-    const [app, now] = await Promise.all([get("app"), get("overview")]);
+    const app = await get("app");
     if (signal.aborted) return;
-    const credentials = app.services.flatMap(({ service, credentials }) => credentials.map((credential) => ({ service, ...credential, ...health(now, service, credential.name) })));
+    const credentials = app.services.flatMap(({ service, credentials }) => credentials.map((credential) => ({ service, ...credential })));
     list.show(credentials);
     show(list.node, credentials.length > 0);
     show(none, credentials.length === 0);
     declared.show(lines(app));
     restore();
   }, (error) => put(fault, reason(error)));
-}
-
-/** What the workers say of a credential. */
-function health(now, service, name) {
-  const of = (kind) => (now.processes ?? []).flatMap((process) => process[kind] ?? []).find((entry) => entry.service === service && entry.credential === name);
-  return { breaker: of("breakers"), ends: of("credentials")?.ends, isKnown: now.processes !== undefined, at: now.at };
-}
-
-function ends({ ends, at }, row) {
-  if (!ends) return "–";
-  row.ends ??= h("span");
-  const left = (new Date(ends) - new Date(at)) / 1000;
-  row.ends.className = left < 30 * 86400 ? "bad" : "";
-  row.ends.title = moment(ends);
-  return put(row.ends, left < 0 ? "has ended" : `in ${duration(left)}`);
 }
 
 /** What else its file says, as it says it. */
