@@ -1,7 +1,9 @@
+import Authentication
 import Intake
 import Logging
 import PushModel
 import PushlineTracing
+import Settings
 import Store
 import WebServing
 
