@@ -137,7 +137,7 @@ import Testing
         ]
         for (owner, words) in cases {
             let error = #expect(throws: (any Error).self) {
-                try Composition.move(from: .file(path), to: target, as: owner) { _, _ in }
+                try Composition.move(from: .file(path), to: target, as: owner, by: .ofHost(.storeMove)) { _, _ in }
             }
             #expect(error.map { "\($0)".contains(words) } == true)
         }
