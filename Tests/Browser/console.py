@@ -67,6 +67,14 @@ def prepare(binaries, environment, work):
     return lambda name: pushline("console", "--as", name).strip().rsplit("#link=", 1)[1]
 
 
+def refuses_plain_http(binaries, environment):
+    """An operator's session is not for plain HTTP: off loopback there is TLS, or no API."""
+    settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE"], "PUSHLINE_BROKER_URL": environment["PUSHLINE_BROKER_URL"],
+                "PUSHLINE_API_PORT": "1", "PUSHLINE_API_CONSOLE_PORT": "2", "PUSHLINE_API_CONSOLE_HOST": "0.0.0.0"}
+    ended = subprocess.run([f"{binaries}/pushline-api"], env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, text=True)
+    assert ended.returncode != 0 and "api.console_host" in ended.stdout, ended.stdout
+
+
 def accessible(console, axe, images):
     """No page is wider than the screen or has anything that axe finds, in both schemes at three widths."""
     for place in PAGES:
@@ -140,6 +148,7 @@ def main(binaries, env_file, axe_file, work, images):
     os.makedirs(work)
     url = f"http://127.0.0.1:{environment['PUSHLINE_API_CONSOLE_PORT']}/console/"
     link = prepare(binaries, environment, work)
+    step("off loopback", refuses_plain_http, binaries, environment)
     with open(axe_file) as file:
         axe = file.read()
     browser = Chromium(f"{work}/chromium", NoPush, "")
