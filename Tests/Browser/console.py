@@ -38,7 +38,7 @@ class NoPush:
 def prepare(binaries, environment, work):
     """Devices, those who may sign in, and a speed at which a send can be watched."""
     folder = environment["folder"]
-    settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE"], "PUSHLINE_API_CONSOLE_PORT": environment["PUSHLINE_API_CONSOLE_PORT"]}
+    settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE_PATH"], "PUSHLINE_API_CONSOLE_PORT": environment["PUSHLINE_API_CONSOLE_PORT"]}
 
     def pushline(*arguments, text=None):
         return subprocess.run([f"{binaries}/pushline", *arguments], env=settings, input=text, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -69,7 +69,7 @@ def prepare(binaries, environment, work):
 
 def refuses_plain_http(binaries, environment):
     """An operator's session is not for plain HTTP: off loopback there is TLS, or no API."""
-    settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE"], "PUSHLINE_BROKER_URL": environment["PUSHLINE_BROKER_URL"],
+    settings = {**os.environ, "PUSHLINE_STORE_PATH": environment["PUSHLINE_STORE_PATH"], "PUSHLINE_BROKER_URL": environment["PUSHLINE_BROKER_URL"],
                 "PUSHLINE_API_PORT": "1", "PUSHLINE_API_CONSOLE_PORT": "2", "PUSHLINE_API_CONSOLE_HOST": "0.0.0.0"}
     ended = subprocess.run([f"{binaries}/pushline-api"], env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, text=True)
     assert ended.returncode != 0 and "api.console_host" in ended.stdout, ended.stdout
