@@ -20,7 +20,7 @@ import Testing
 
     private static let bodies = [
         #"{"title":"Sale","body":"begins <now>","data":{"a":"1","b":"2"}}"#,
-        #"{"body":"x","badge":3,"apns":{"threadId":"t"},"fcm":{"channel":"c"},"services":["apns","fcm"],"priority":"high","ttl":60,"collapse":"k","label":"spring"}"#,
+        #"{"body":"x","badge":3,"apns":{"targetContent":"t"},"fcm":{"channel":"c"},"services":["apns","fcm"],"priority":"high","ttl":60,"collapse":"k","label":"spring"}"#,
         #"{"native":{"apns":{"payload":{"aps":{"badge":3}},"headers":{"apns-priority":"5"}}},"services":["apns"]}"#,
         #"{"body":"for the others","native":{"fcm":{"message":{"notification":{"title":"é"}}}}}"#,
     ]
