@@ -55,15 +55,16 @@ struct GroupFanOut {
     /// - Returns: false when the step ends before it, for the step has used up the credit that it needs.
     mutating func divide(_ send: SmallSend) -> Bool {
         guard case .all(let reaches) = send.audience else { return self.leaveAlone(send) }
-        let lacking = reaches.filter(self.lacks)
+        // Closures: a method by its name alone is a copy of all that is here.
+        let lacking = reaches.filter { self.lacks($0) }
         if !lacking.isEmpty {
-            guard lacking.contains(where: self.isClosed) else {
+            guard lacking.contains(where: { self.isClosed($0) }) else {
                 // Credit may grow in a moment; a send larger than all credit gets pages of its own.
                 return self.step.sends.isEmpty ? self.leaveAlone(send) : false
             }
             // A send that also has a service with credit leaves the group: alone it has a cursor per service, so that
             // one full window blocks no other service.
-            guard reaches.allSatisfy(self.isClosed) else { return self.leaveAlone(send) }
+            guard reaches.allSatisfy({ self.isClosed($0) }) else { return self.leaveAlone(send) }
             self.blocked.formUnion(lacking.map(\.pns))
             return true
         }

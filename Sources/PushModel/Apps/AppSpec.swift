@@ -120,7 +120,7 @@ package struct AppSpec: SettingsSection, Equatable {
 
     /// Whether the app can send to a service.
     package func hasService(_ pns: PushService) -> Bool {
-        self.azureHub.map { $0.platforms.contains(pns) } ?? (self.credentials[pns] != nil)
+        self.azureHub.map { $0.platforms.contains(pns) } ?? self.credentials.has(pns)
     }
 
     /// The credential that a device is to be reached with.

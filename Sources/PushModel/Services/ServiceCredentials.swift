@@ -45,6 +45,11 @@ package struct DeclaredCredentials: Sendable {
         set { self[service, .default] = newValue }
     }
 
+    /// Whether a service has its default one.
+    package func has(_ service: PushService) -> Bool {
+        self.all.contains { $0.service == service && $0.credentials.wrappedValue[.default] != nil }
+    }
+
     package subscript(service: PushService, name: CredentialName) -> (any ServiceCredentials)? {
         get { self.named(service)[name] }
         set {

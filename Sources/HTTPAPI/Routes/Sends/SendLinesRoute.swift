@@ -245,7 +245,7 @@ private final class SendUpload: Sendable {
                 spec: self.request.spec,
                 idempotency: idempotency
             )
-            return Candidate(line: number, job: job, warnings: body.warnings(self.request.spec))
+            return Candidate(line: number, job: job, warnings: body.warnings)
         } catch let problem as Problem {
             self.refuse(problem, number)
         } catch let invalid as InvalidValue {

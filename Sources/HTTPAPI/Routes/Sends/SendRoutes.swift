@@ -43,7 +43,7 @@ struct SendRoutes: Sendable {
         return answer.response(
             isDone: answer.isAwaited,
             prefix: request.prefix,
-            warnings: body.warnings(request.spec)
+            warnings: body.warnings
         )
     }
 
@@ -98,10 +98,10 @@ struct SendRoutes: Sendable {
         let body = try SendBody(request.json(), caller: caller, request.spec)
         let begins = max(.now, body.startsAt ?? .now)
         let (send, spec) = (body.send, request.spec)
-        let previews = body.services(spec).flatMap { pns in
+        let previews = body.reached.flatMap { pns in
             body.credentials(of: pns).map { SendPreview(of: send, at: pns, $0, begins: begins, spec: spec) }
         }
-        return .json(PreviewJSON.json(previews, warnings: body.warnings(spec)))
+        return .json(PreviewJSON.json(previews, warnings: body.warnings))
     }
 
     /// Reads the body of a send, and checks the caller's permission and the services' limits.
@@ -115,8 +115,7 @@ struct SendRoutes: Sendable {
             collapse: body.collapse
         )
         // Those of the handles: what another service would refuse is not a fault. Where they are none of those named, it goes nowhere.
-        let reached = body.services(spec)
-        let services = reached.isEmpty ? body.content.services : reached
+        let services = body.reached.isEmpty ? body.content.services : body.reached
         try PayloadCheck.check(body.content.content, for: services, options: options, spec: spec)
         return body
     }
@@ -241,6 +240,8 @@ struct SendBody {
 
     let target: SendTarget
     let content: SendContent
+    /// The services that it names, or those of its handles, or those that the app has credentials for.
+    let reached: [PushService]
     let priority: Priority
     let timeToLive: Duration?
     let collapse: String?
@@ -251,10 +252,9 @@ struct SendBody {
     let isDryRun: Bool
 
     /// Warnings of members that have no effect.
-    func warnings(_ spec: AppSpec) -> [InvalidValue] {
-        let services = self.services(spec)
-        let warnings = MessageMember.warnings(of: self.content.content, for: services)
-        guard self.collapse != nil, !services.contains(where: { ServiceFormat.of($0)?.hasCollapse == true }) else {
+    var warnings: [InvalidValue] {
+        let warnings = MessageMember.warnings(of: self.content.content, for: self.reached)
+        guard self.collapse != nil, !self.reached.contains(where: { ServiceFormat.of($0)?.hasCollapse == true }) else {
             return warnings
         }
         return warnings + [InvalidValue(member: "collapse", "is dropped: no service of the send has a collapse key")]
@@ -266,13 +266,13 @@ struct SendBody {
         return Set(devices.lazy.filter { $0.pns == pns }.map(\.credential)).sorted()
     }
 
-    /// The services that it names, or those of its handles, or those that the app has credentials for.
-    func services(_ spec: AppSpec) -> [PushService] {
+    private static func reached(_ named: [PushService], _ target: SendTarget, _ spec: AppSpec) -> [PushService] {
         var reached: Set<PushService>?
-        if case .handles(let devices)? = self.target.recipients?.devices { reached = Set(devices.map(\.pns)) }
-        let named = self.content.services
+        if case .handles(let devices)? = target.recipients?.devices { reached = Set(devices.map(\.pns)) }
         if !named.isEmpty { return named.filter { reached?.contains($0) ?? true } }
-        return reached?.sorted() ?? (spec.services.isEmpty ? PushService.inService : spec.services)
+        if let reached { return reached.sorted() }
+        let declared = spec.services
+        return declared.isEmpty ? PushService.inService : declared
     }
 
     /// The send that it asks for.
@@ -309,6 +309,7 @@ struct SendBody {
                 priority: self.priority,
                 at: max(self.startsAt ?? .now, .now)
             ) ?? SendContent(body, services: self.target.services, spec: spec)
+        self.reached = Self.reached(self.content.services, self.target, spec)
         self.label = try Self.label(body)
         self.isDryRun = try body.bool("dryRun") ?? false
         self.collapse = try body.string("collapse")
