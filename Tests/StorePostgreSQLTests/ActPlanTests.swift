@@ -47,6 +47,8 @@ import Testing
                 }
                 let words = "\(query): \(statement.text)\n\(plan.joined(separator: "\n"))"
                 #expect((walked.max() ?? 0) <= 5_001, "\(words)")
+                // Of a table that has nearly nothing the server may sort it.
+                guard isFull else { continue }
                 #expect(!plan.contains { $0.contains("Seq Scan on act") || $0.contains("Sort") }, "\(words)")
             }
         }
