@@ -59,7 +59,7 @@ class Console(Page):
     def notice(self, text):
         self.shows(text, "#notice")
 
-    def api(self, method, path, body=None):
+    def answer(self, method, path, body=None):
         """A call as the page makes it: with the session's cookie alone."""
         answer = self.call(method, path, body)
         return answer["status"], json.loads(answer["text"]) if answer["text"] else None

@@ -23,7 +23,7 @@ def signs_in(console):
     console.start("#link=" + link)
     console.until("document.querySelector('#nav a') !== null")
     assert link not in console.value("location.href"), "the secret stands in the address"
-    assert console.api("DELETE", "session")[0] == 204
+    assert console.answer("DELETE", "session")[0] == 204
     console.start("#link=" + link)
     console.shows("This link was used before")
     console.sign_in("boss")
@@ -71,7 +71,7 @@ def composes(console, devices):
     console.browser.run(f"const form = document.querySelector('#dialog form'); form.requestSubmit(); form.requestSubmit();")
     console.until("location.hash.startsWith('#/sends/')")
     job = console.value("location.hash.split('/')[2]")
-    status, jobs = console.api("GET", "jobs?label=the-crowd")
+    status, jobs = console.answer("GET", "jobs?label=the-crowd")
     assert status == 200 and [item["id"] for item in jobs["items"]] == [job], "it was sent twice"
     return job
 
@@ -91,7 +91,7 @@ def goes_out(console, job, devices):
     assert len(seen) >= 10, f"the bar moved {len(seen)} times"
     assert len(left) >= 3, left
     console.until("document.getElementById('state').textContent === 'completed'")
-    _, found = console.api("GET", f"jobs/{job}")
+    _, found = console.answer("GET", f"jobs/{job}")
     totals = found["totals"]
     assert totals["targets"] == devices == totals["accepted"] + sum(totals["failed"].values()) + totals["expired"] + totals["cancelled"], totals
     console.until(f"{DONE} === {devices}")
@@ -101,7 +101,7 @@ def goes_out(console, job, devices):
 
 def failed_devices(console, job):
     """As many lines as counted."""
-    _, found = console.api("GET", f"jobs/{job}")
+    _, found = console.answer("GET", f"jobs/{job}")
     failed = sum(found["totals"]["failed"].values())
     console.browser.run("const real = URL.createObjectURL; URL.createObjectURL = blob => { window.saved = blob; return real(blob); };")
     console.press("Download as NDJSON")
@@ -185,7 +185,7 @@ def watches(console):
     console.go("queues")
     console.shows("deliver.fcm")
     assert not console.has("Pause deliver.fcm")
-    assert console.api("POST", "queues/send/pause")[0] == 403
+    assert console.answer("POST", "queues/send/pause")[0] == 403
     console.go("people")
     console.shows("boss")
     assert not console.has("Add an account")
