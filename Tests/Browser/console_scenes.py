@@ -109,7 +109,7 @@ def failed_devices(console, job):
     lines = console.value("(await window.saved.text()).split('\\n').filter(Boolean)")
     assert len(lines) == failed and all(json.loads(line)["outcome"] for line in lines), (len(lines), failed)
     if failed:
-        console.shows("Unregistered")
+        console.shows("UNREGISTERED")
 
 
 def pauses(console, environment):
