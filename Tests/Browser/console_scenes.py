@@ -217,7 +217,15 @@ def recovers(console, environment):
     console.go("")
     console.shows("deliver.fcm")
     with open(environment["folder"] + "/run/api.pid") as file:
-        os.kill(int(file.read()), signal.SIGKILL)
-    console.until("!document.getElementById('connection').hidden")
-    assert "deliver.fcm" in console.text(), "what was known is gone"
+        api = int(file.read())
+    with open(f"/proc/{api}/status") as file:
+        watcher = next(int(line.split()[1]) for line in file if line.startswith("PPid:"))
+    # Who starts it again waits until the page has seen it.
+    os.kill(watcher, signal.SIGSTOP)
+    try:
+        os.kill(api, signal.SIGKILL)
+        console.until("!document.getElementById('connection').hidden")
+        assert "deliver.fcm" in console.text(), "what was known is gone"
+    finally:
+        os.kill(watcher, signal.SIGCONT)
     console.until("document.getElementById('connection').hidden")
