@@ -49,7 +49,7 @@ def overview(console):
     console.shows("deliver.fcm")
 
 
-def composes(console, devices):
+def composes(console, devices, label):
     """A message is seen and counted before it is sent; the number is typed; pressed twice it is one job."""
     console.go("compose")
     console.press("Empty it")
@@ -62,7 +62,7 @@ def composes(console, devices):
     console.shows("too many")
     assert not console.has("Send"), "what is too large can be sent"
     console.enter_into("Text", "It begins.")
-    console.enter_into("Label", "the-crowd")
+    console.enter_into("Label", label)
     console.until("!document.getElementById('send').disabled")
     console.press("Send")
     assert f"{devices:,} devices" in console.dialog()
@@ -71,7 +71,7 @@ def composes(console, devices):
     console.browser.run(f"const form = document.querySelector('#dialog form'); form.requestSubmit(); form.requestSubmit();")
     console.until("location.hash.startsWith('#/sends/')")
     job = console.value("location.hash.split('/')[2]")
-    status, jobs = console.answer("GET", "jobs?label=the-crowd")
+    status, jobs = console.answer("GET", f"jobs?label={label}")
     assert status == 200 and [item["id"] for item in jobs["items"]] == [job], "it was sent twice"
     return job
 
