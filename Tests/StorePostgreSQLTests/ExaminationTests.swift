@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import Store
 import StoreContract
+import StoreKit
 import StoreSQL
 import Testing
 
