@@ -28,8 +28,8 @@ extension SendWorker {
         case nothing
         /// It was deferred before anything of it was done.
         case waiting
-        /// It is to be deferred, for it cannot go on here; whether a slice of it was committed here before.
-        case deferred(FanOutClaim, Deferral, hasCommitted: Bool)
+        /// It is to be deferred, for it cannot go on here.
+        case deferred(FanOutClaim, Deferral)
         /// The claim is void: somebody has taken the message over, or its send was stopped.
         case lost
 
@@ -47,25 +47,17 @@ extension SendWorker {
         var (claim, isExclusive) = (begun, exclusive)
         var extended = ContinuousClock.now
         var stay = self.waiting.stay(app: claim.message.app, priority: claim.message.priority)
-        var hasCommitted = false
         defer { stay.end() }
         while true {
-            if let deferral = self.interruption(of: claim) {
-                return .deferred(claim, deferral, hasCommitted: hasCommitted)
-            }
+            if let deferral = self.interruption(of: claim) { return .deferred(claim, deferral) }
             switch try await self.next(of: claim, exclusive: isExclusive, retry: retry) {
-            case .end(.deferred(let last, let deferral, _)):
-                return .deferred(last, deferral, hasCommitted: hasCommitted)
             case .end(let end): return end
-            case .goOn(let next, let waiting, let hasProgress):
+            case .goOn(let next, let waiting, let hasCommitted):
                 claim = next
-                hasCommitted = hasCommitted || hasProgress
                 if next.work != nil { LogContext.set(jobs: next.traces) }
-                if hasProgress { stay.end() }
+                if hasCommitted { stay.end() }
                 if let waiting {
-                    guard let pause = stay.prolong(waiting.pause) else {
-                        return .deferred(claim, waiting, hasCommitted: hasCommitted)
-                    }
+                    guard let pause = stay.prolong(waiting.pause) else { return .deferred(claim, waiting) }
                     try await Task.sleep(for: pause)
                 }
             }
@@ -109,7 +101,7 @@ extension SendWorker {
         } catch let error as StoreError where error.mayPass {
             retry.logger.warning("Store writes fail; fan-out waits", metadata: ["error": "\(error)"])
             // The slice's progress is unknown here; the next claim reads it from the store.
-            return .end(.deferred(claim, Deferral(pause: .seconds(1)), hasCommitted: false))
+            return .end(.deferred(claim, Deferral(pause: .seconds(1))))
         } catch let error as StoreError {
             try await self.splitUnreadable(claim.message.id, error, retry: retry)
             return .end(.nothing)

@@ -142,7 +142,7 @@ package struct SendWorker: Service {
         let isLost =
             switch end {
             case .nothing, .waiting: false
-            case .deferred(let claim, let deferral, _): try await !self.deferMessage(claim, deferral, retry: retry)
+            case .deferred(let claim, let deferral): try await !self.deferMessage(claim, deferral, retry: retry)
             case .lost: true
             }
         guard isLost, hadCopy else { return }
@@ -167,8 +167,8 @@ package struct SendWorker: Service {
             let end = try await self.work(on: message, subscription, from: claim, exclusive: isExclusive)
             switch end {
             // What waits is brought again and again.
-            case .waiting, .deferred(_, _, hasCommitted: false): span?.discard()
-            case .nothing, .deferred, .lost: break
+            case .waiting, .deferred: span?.discard()
+            case .nothing, .lost: break
             }
             span?.note { $0["pushline.outcome"] = end.label }
             return end
