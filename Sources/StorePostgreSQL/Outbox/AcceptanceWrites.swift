@@ -110,7 +110,13 @@ struct AcceptanceWrites: Sendable {
             parts.append(Part(RichTable.keep(notification, app: "\(self.number)", at: self.clock.wall)))
         }
         if case .register(.removeUser(let user?, let withAccount)) = job.work {
-            parts.append(Part(self.registrations.beginRemoval(of: user, withAccount: withAccount, job: sequence)))
+            let removal = self.registrations.beginRemoval(
+                of: user,
+                withAccount: withAccount,
+                job: sequence,
+                act: job.act
+            )
+            parts.append(Part(removal))
         }
         return parts
     }

@@ -96,9 +96,12 @@ extension SQLEngine {
 
     /// Runs a transaction, again where what it has read has changed: six times at most, and for some ten seconds.
     ///
+    /// Where the task is at an act (``NewAct/current``), its entry is written with whatever is changed.
+    ///
     /// - Returns: Its value, when that is durable.
     /// - Throws: What the transaction throws; ``StoreError``.
     package func perform<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
+        let transaction = self.recorded(transaction)
         let end = ContinuousClock.now + .seconds(10)
         for attempt in 0..<6 where ContinuousClock.now < end {
             do { return try await self.attempt(transaction) } catch is ReadIsOld {
@@ -119,7 +122,10 @@ extension SQLEngine {
     /// - Returns: Its value.
     package func finish<Value: Sendable>(_ ended: Ended<Value>) async -> Value {
         for state in ended.states { self.countFinished(state) }
-        if !ended.closed.isEmpty { await self.closedBatches(of: ended.closed) }
+        // Its act has its entry.
+        if !ended.closed.isEmpty {
+            await NewAct.$current.withValue(nil) { await self.closedBatches(of: ended.closed) }
+        }
         return ended.value
     }
 }

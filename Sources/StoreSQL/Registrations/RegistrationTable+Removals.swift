@@ -1,5 +1,5 @@
 package import PushModel
-import Store
+package import Store
 import StoreKit
 
 // The tables `user_removal` and `removed_user`: how far each removal of a user is, and what stops earlier changes that arrive later
@@ -24,9 +24,15 @@ extension RegistrationTable {
     ///   - user: The user.
     ///   - withAccount: Whether an account of that name may go.
     ///   - job: The sequence of the register job.
+    ///   - act: The act that it is.
     /// - Returns: The transaction. It throws ``StoreError``: ``StoreError/Code/conflict`` where there is an account that may not go,
     ///   ``StoreError/Code/lastOperator``.
-    package func beginRemoval(of user: UserName, withAccount: Bool, job: Int64) -> SQLTransaction<Bool> {
+    package func beginRemoval(
+        of user: UserName,
+        withAccount: Bool,
+        job: Int64,
+        act: NewAct?
+    ) -> SQLTransaction<Bool> {
         let (app, name) = (self.app, user.key.text)
         let account = SQLTransaction<Bool>(
             reading: "SELECT 1 AS found FROM account WHERE app = \(app) AND name = \(name)"
@@ -53,7 +59,8 @@ extension RegistrationTable {
                 version = CASE WHEN excluded.version > removed_user.version THEN excluded.version ELSE removed_user.version END
             """,
         ]
-        return (withAccount ? AccountTable.removal(of: user, app: "\(app)") : account).adding(locks + writes)
+        let entry = act.map { [ActTable.insertion($0, at: self.clock.wall)] } ?? []
+        return (withAccount ? AccountTable.removal(of: user, app: "\(app)") : account).adding(locks + writes + entry)
     }
 
     /// Finds a row where a user was removed after a change.

@@ -175,7 +175,7 @@ private struct JobInserter {
             if case .register(.removeUser(let user?, let withAccount)) = row.job.work {
                 let registrations = self.context.registrations(of: self.app)
                 _ = try self.context.perform(
-                    registrations.beginRemoval(of: user, withAccount: withAccount, job: sequence)
+                    registrations.beginRemoval(of: user, withAccount: withAccount, job: sequence, act: row.job.act)
                 )
             }
         }
