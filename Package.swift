@@ -101,7 +101,7 @@ let package = Package(
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Files that are part of the programs, by `#embed` of C23: a change of one compiles it anew.
-        .target(name: "CResources", exclude: ["openapi.yaml", "app"]),
+        .target(name: "CResources", exclude: ["openapi.yaml", "app", "console"]),
 
         // Crashes and jumping clocks for tests, in debug builds alone.
         .target(name: "FaultInjection"),
@@ -380,7 +380,7 @@ let package = Package(
         .target(name: "SeededRandom", path: "Tests/SeededRandom"),
         .target(
             name: "RawHTTP",
-            dependencies: ["CZlib", nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL],
+            dependencies: [nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL],
             path: "Tests/RawHTTP"
         ),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),

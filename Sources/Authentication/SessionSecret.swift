@@ -10,8 +10,24 @@ package struct SessionSecret: Sendable {
     /// A new secret.
     package static func make() -> SessionSecret { SessionSecret(text: RandomSecret.make(prefix: Self.prefix)) }
 
-    /// SHA-256 of the text, for the store.
-    package var hash: [UInt8] { RandomSecret.hash(self.text) }
+    /// What a secret opens.
+    package enum Purpose: Sendable {
+        /// A session of the app's page.
+        case page
+        /// A session of the console.
+        case console
+        /// One session of the console, whose secret is another.
+        case link
+    }
+
+    /// SHA-256 for the store, under which the secret opens that and nothing else.
+    package func hash(for purpose: Purpose) -> [UInt8] {
+        switch purpose {
+        case .page: RandomSecret.hash(self.text)
+        case .console: RandomSecret.hash("console " + self.text)
+        case .link: RandomSecret.hash("link " + self.text)
+        }
+    }
 
     private init(text: String) { self.text = text }
 

@@ -12,9 +12,11 @@ package import WebServing
 
 /// The HTTP API: routes, authentication, limits and background services.
 ///
-/// Runtime puts ``responder`` behind a Hummingbird application and ``services`` into the service group before it.
+/// Runtime puts ``responder`` behind a Hummingbird application, ``console`` behind another, and ``services`` into the service group before them.
 package struct API: Sendable {
     package let responder: WebResponder<APIFront>
+    /// The same routes for the console, with its pages and its sessions; on a port of its own.
+    package let console: WebResponder<APIFront>
     /// Run these as long as the server serves; they are to be shut down after it.
     package let services: [any Service]
     private let store: any ResultStore
@@ -64,33 +66,13 @@ package struct API: Sendable {
         let large = LargeBodies(limits: configuration.serving)
         let directory = CallerDirectory(store: store, lifetime: configuration.directoryLifetime)
         let failures = SignInFailures(logger: logger)
-        let sessions = Sessions(
-            store: store,
+        let tokens = TokenSignIn(
             directory: directory,
-            lifetime: configuration.settings.sessionLifetime,
-            idle: configuration.settings.sessionIdle
-        )
-        let authenticator = Authenticator(
-            directory: directory,
-            passwords: passwords,
-            tokens: TokenSignIn(
-                directory: directory,
-                failures: failures,
-                mostWaiting: max(1, configuration.settings.inFlight / 8),
-                logger: logger
-            ),
-            sessions: sessions,
             failures: failures,
-            proxies: configuration.settings.trustedProxies,
-            isLoopback: configuration.isLoopback
+            mostWaiting: max(1, configuration.settings.inFlight / 8),
+            logger: logger
         )
-        let apps = AppDirectory(store: store, lifetime: configuration.directoryLifetime)
         let monitor = JobMonitor(broker: broker) { try await store.jobs($0) }
-        let watchers = JobWatchers(monitor: monitor, logger: logger) { JobEventRoute.event($0, prefix: $1) }
-        let events = JobEventRoute(watchers: watchers, most: configuration.jobWatchers) { request, app in
-            guard let spec = try await apps.spec(of: app) else { throw Problem.notFound("no such app") }
-            return try await authenticator.caller(request, app: app, spec: spec) { nil }
-        }
         let context = RouteContext(
             configuration: configuration,
             store: store,
@@ -103,21 +85,17 @@ package struct API: Sendable {
             metricsText: metricsText,
             logger: logger
         )
-        let front = APIFront(
-            table: RouteTable(
-                API.routes(context) + SessionRoutes(authenticator: authenticator).routes + events.routes
-            ),
+        let watchers = JobWatchers(monitor: monitor, logger: logger) { JobEventRoute.event($0, prefix: $1) }
+        let fronts = APIFronts(
+            context: context,
+            apps: AppDirectory(store: store, lifetime: configuration.directoryLifetime),
+            tokens: tokens,
+            failures: failures,
+            watchers: watchers,
             limits: CallerLimits(limits: configuration.serving, large: large),
-            apps: apps,
-            authenticator: authenticator
+            traces: traces
         )
-        self.responder = WebResponder(
-            front,
-            proxies: configuration.settings.trustedProxies,
-            accessLog: configuration.serving.accessLog,
-            traces: traces,
-            logger: logger
-        )
+        (self.responder, self.console) = (fronts.responder(.page), fronts.responder(.console))
         self.services = intake.services + [watchers]
         self.store = store
     }
@@ -127,13 +105,15 @@ package struct API: Sendable {
         try await self.store.apps().filter { $0.value.authentication == .demonstration }.keys.sorted()
     }
 
-    /// Every route of ours, the classic ones first.
+    /// Every route of ours but sessions, events and pages, the classic ones first.
     static func routes(_ context: RouteContext) -> [Route] {
         ClassicRegistrationRoutes(context: context).routes
             + ClassicNotificationRoutes(context: context).routes
             + SendRoutes(context: context).routes
             + SendLinesRoute(context: context).routes
             + JobRoutes(context: context).routes
+            + JobDetailRoutes(context: context).routes
+            + JobBulkRoutes(context: context).routes
             + BulkRoutes(context: context).routes
             + RegistrationRoutes(context: context).routes
             + ChannelRoutes(context: context).routes
@@ -142,9 +122,12 @@ package struct API: Sendable {
             + KeyRoutes(context: context).routes
             + UserRoutes(context: context).routes
             + DeadLetterRoutes(context: context).routes
+            + DeadLetterBulkRoutes(context: context).routes
             + QueueRoutes(context: context).routes
+            + ActRoutes(context: context).routes
+            + AppRoutes().routes
+            + OverviewRoutes(context: context).routes
             + HealthRoutes(context: context).routes
-            + (context.configuration.settings.page ? PageRoutes().routes : [])
     }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
 import Settings
-import Store
+package import Store
 import StorePostgreSQL
 import StoreSQL
 import StoreSQLite
@@ -33,6 +33,7 @@ extension Composition {
     ///   - source: Where it is; it stays as it is.
     ///   - target: Where it is to be.
     ///   - owner: Who owns the tables in PostgreSQL.
+    ///   - act: The act that it is.
     ///   - progress: Told how many rows are moved, of how many; it may break the move off.
     /// - Returns: How many rows it has.
     /// - Throws: `StoreError`: programs are connected, the target has rows of another store, or what happened on the way;
@@ -41,6 +42,7 @@ extension Composition {
         from source: MovePlace,
         to target: MovePlace,
         as owner: TableOwner?,
+        by act: NewAct,
         progress: (_ count: Int, _ total: Int) throws -> Void
     ) throws -> Int {
         let from: any MovedStore =
@@ -53,7 +55,7 @@ extension Composition {
             case .file(let path): try MovedFile(to: path)
             case .servers(let url): try Self.database(url, as: owner, isNew: true)
             }
-        return try StoreMove(from: from, to: into).run(progress: progress)
+        return try StoreMove(from: from, to: into, by: act).run(progress: progress)
     }
 
     private static func database(_ url: String, as owner: TableOwner?, isNew: Bool) throws -> MovedDatabase {

@@ -39,9 +39,10 @@ package protocol ConfiguredStore: Sendable {
     /// - Parameters:
     ///   - file: A backup written by a store of this version or an older one. No store may exist at the configured place.
     ///   - isStopping: Whether the sends that were under way are cancelled.
+    ///   - act: The act that it is.
     /// - Returns: What was under way; nil of an older backup.
     /// - Throws: `StoreError`, also where ``StoreAdvice/backup`` says who makes them.
-    func restore(from file: String, stoppingUnfinished isStopping: Bool) throws -> UnfinishedSends?
+    func restore(from file: String, stoppingUnfinished isStopping: Bool, by act: NewAct) throws -> UnfinishedSends?
 
     /// What the store's tables lack of this program's; blocks the thread.
     ///
@@ -58,8 +59,9 @@ package protocol ConfiguredStore: Sendable {
     /// - Parameters:
     ///   - number: The version to which it leads.
     ///   - owner: Who owns the tables; nil = the configuration says all.
+    ///   - act: The act that it is.
     /// - Throws: `StoreError`; a conflict where an older program uses what the step takes away; ``ConfigurationError``.
-    func takeStep(to number: Int, as owner: TableOwner?) throws
+    func takeStep(to number: Int, as owner: TableOwner?, by act: NewAct) throws
 
     /// Checks the store's own files completely, if they are this host's.
     ///

@@ -40,8 +40,8 @@ struct FileStore: ConfiguredStore {
 
     func backUp(to file: String) throws { try SQLiteStore.backUp(self.file.path, to: file) }
 
-    func restore(from file: String, stoppingUnfinished isStopping: Bool) throws -> UnfinishedSends? {
-        try SQLiteStore.restore(file, to: self.file.path, stoppingUnfinished: isStopping)
+    func restore(from file: String, stoppingUnfinished isStopping: Bool, by act: NewAct) throws -> UnfinishedSends? {
+        try SQLiteStore.restore(file, to: self.file.path, stoppingUnfinished: isStopping, by: act)
     }
 
     func pendingSteps(as owner: TableOwner?) throws -> (found: SchemaVersion, steps: ArraySlice<SchemaStep>) {
@@ -53,9 +53,9 @@ struct FileStore: ConfiguredStore {
         try SQLiteStore.checkOlderPrograms(before: number, self.file)
     }
 
-    func takeStep(to number: Int, as owner: TableOwner?) throws {
+    func takeStep(to number: Int, as owner: TableOwner?, by act: NewAct) throws {
         try self.refuse(owner)
-        try SQLiteStore.takeStep(to: number, self.file)
+        try SQLiteStore.takeStep(to: number, self.file, by: act)
     }
 
     func checkFiles(logger: Logger) async throws -> [String] {

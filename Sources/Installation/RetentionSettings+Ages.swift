@@ -7,6 +7,8 @@ extension RetentionSettings {
         [
             .jobs: self.jobs, .devices: self.devices, .contents: self.contents, .registrations: self.registrations,
             .deadLetters: self.dead,
+            // A year, whatever is set: who could shorten it could hide what they did.
+            .acts: .seconds(365 * 86_400),
             // What has an end of its own goes as soon as that has come.
             .recipients: .zero, .sessions: .zero, .templates: .zero,
         ]

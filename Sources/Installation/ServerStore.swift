@@ -57,7 +57,7 @@ struct ServerStore: ConfiguredStore {
 
     func backUp(to file: String) throws { throw self.ownBackups }
 
-    func restore(from file: String, stoppingUnfinished isStopping: Bool) throws -> UnfinishedSends? {
+    func restore(from file: String, stoppingUnfinished isStopping: Bool, by act: NewAct) throws -> UnfinishedSends? {
         throw self.ownBackups
     }
 
@@ -72,7 +72,7 @@ struct ServerStore: ConfiguredStore {
         try Migrator(self.servers()).checkOlderPrograms(before: number)
     }
 
-    func takeStep(to number: Int, as owner: TableOwner?) throws {
+    func takeStep(to number: Int, as owner: TableOwner?, by act: NewAct) throws {
         guard let owner else {
             throw ConfigurationError(
                 "the tables belong to a role of their own, not to that of store.url: --owner names it"
@@ -81,7 +81,7 @@ struct ServerStore: ConfiguredStore {
         guard let programs = try self.servers().role else {
             throw ConfigurationError("store.url names no role for the programs: postgresql://ROLE@HOST/DATABASE")
         }
-        try Migrator(self.servers(as: owner)).takeStep(to: number, programs: programs)
+        try Migrator(self.servers(as: owner)).takeStep(to: number, programs: programs, by: act)
     }
 
     func checkFiles(logger: Logger) async throws -> [String] { [] }

@@ -15,7 +15,7 @@ extension PushlineClient {
     ///
     /// - Parameters:
     ///   - name: The name to sign in with.
-    ///   - role: `user`, `sender` or `operator`.
+    ///   - role: `user`, `sender`, `viewer` or `operator`.
     ///   - password: 8 to 1024 characters.
     /// - Returns: The account.
     /// - Throws: ``PushlineError``; ``PushlineError/Code/conflict`` if the app has an account of that name.

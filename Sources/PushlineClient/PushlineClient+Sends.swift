@@ -78,6 +78,8 @@ extension PushlineClient {
     ///   - service: Only those sent through that push service.
     ///   - user: Only those by this user.
     ///   - label: Only those with this label.
+    ///   - key: Only those that this key asked for.
+    ///   - unfinished: Whether only those that have not come to their end.
     ///   - since: Only those accepted since then.
     ///   - limit: The most to return, 1 to 1000.
     ///   - cursor: The cursor of the page before.
@@ -89,13 +91,15 @@ extension PushlineClient {
         service: PushNotification.Service? = nil,
         user: String? = nil,
         label: String? = nil,
+        key: String? = nil,
+        unfinished: Bool = false,
         since: Date? = nil,
         limit: Int? = nil,
         cursor: String? = nil
     ) async throws -> Page<Job> {
         let query = [
             ("state", state), ("kind", kind), ("service", service?.rawValue), ("user", user), ("label", label),
-            ("since", since.map(Coding.text)),
+            ("key", key), ("unfinished", unfinished ? "true" : nil), ("since", since.map(Coding.text)),
             ("limit", limit.map(String.init)), ("cursor", cursor),
         ]
         return try await self.value(Call(method: "GET", path: ["jobs"], query: query))
@@ -130,6 +134,28 @@ extension PushlineClient {
     /// - Throws: ``PushlineError``; ``PushlineError/Code/conflict`` when the job is final.
     public func cancel(_ job: String) async throws -> Job {
         try await self.value(Call(method: "DELETE", path: ["jobs", job]))
+    }
+
+    /// Cancels all unfinished sends that match, up to 1,000 of them; for operators.
+    ///
+    /// - Parameters:
+    ///   - filter: What they have in common.
+    ///   - last: The newest one that is meant: sends that were accepted later stay.
+    ///   - dryRun: Whether they are only counted.
+    /// - Returns: What came of it; while ``BulkCancel/left`` is above 0 call it again.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/invalidRequest`` for a filter of nothing.
+    public func cancel(_ filter: JobFilter, upTo last: String, dryRun: Bool = false) async throws -> BulkCancel {
+        let body = try Coding.body(
+            CancelBody(
+                label: filter.label,
+                state: filter.state,
+                key: filter.key,
+                user: filter.user,
+                upTo: last,
+                dryRun: dryRun ? true : nil
+            )
+        )
+        return try await self.value(Call(method: "POST", path: ["jobs", "cancel"], body: body))
     }
 
     /// Polls a job until it is final.

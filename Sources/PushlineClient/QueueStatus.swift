@@ -24,6 +24,8 @@ public struct QueueStatus: Sendable, Equatable, Codable {
     public let open: Int?
     /// The app's batches that workers have deferred.
     public let deferred: Int?
+    /// How long the app's work at the head of the queue has waited, in seconds; nil = there is none.
+    public let oldestSeconds: Int?
 }
 
 /// The queues, and how the broker is.

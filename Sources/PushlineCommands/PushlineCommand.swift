@@ -11,7 +11,7 @@ package struct PushlineCommand: AsyncParsableCommand {
         commandName: "pushline",
         abstract: "Declare apps, send notifications, and follow their outcomes.",
         discussion: """
-            apps, accounts add, keys create, hub rules, store and doctor (but for --url) work on the store of this host and read \
+            apps, accounts add, keys create, hub rules, console, store and doctor (but for --url) work on the store of this host and read \
             the server's configuration. \
             All others talk to a server: PUSHLINE_URL says where it is, PUSHLINE_KEY is the key to use.
 
@@ -25,7 +25,9 @@ package struct PushlineCommand: AsyncParsableCommand {
         subcommands: [
             AppsCommand.self, AccountsCommand.self, UsersCommand.self, KeysCommand.self, HubCommand.self,
             ChannelsCommand.self, SendCommand.self, JobsCommand.self, JobCommand.self, NotificationsCommand.self,
-            RegistrationsCommand.self, DeadCommand.self, QueuesCommand.self, StoreCommand.self, DoctorCommand.self,
+            RegistrationsCommand.self, DeadCommand.self, QueuesCommand.self, TopCommand.self, AuditCommand.self,
+            ConsoleCommand.self, StoreCommand.self,
+            DoctorCommand.self,
         ]
     )
 

@@ -53,7 +53,11 @@ package struct APISettings: SettingsSection {
     )
     package var classicWait = Duration.seconds(10)
     @Setting(.flag, "serve the app's page at /app/ and /app/NAME/; false: 404") package var page = false
-    @Setting(.seconds(1...31_536_000), "seconds that a sign-in on the page lasts at most")
+    @Setting(.integer(0...65_535), "port of the operators' console, with the same API; 0 = there is no console")
+    package var consolePort = 0
+    @Setting(.text, "address of the console; another than a loopback one needs certificate_file")
+    package var consoleHost = "127.0.0.1"
+    @Setting(.seconds(1...31_536_000), "seconds that a sign-in on the page or the console lasts at most")
     package var sessionLifetime = Duration.seconds(2_592_000)
     @Setting(.seconds(1...31_536_000), "seconds that it lasts without use")
     package var sessionIdle = Duration.seconds(604_800)

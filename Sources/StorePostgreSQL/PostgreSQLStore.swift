@@ -110,7 +110,8 @@ package final class PostgreSQLStore: SQLEngine {
     }
 }
 
-extension PostgreSQLStore: AccountStore, AdministrationStore, AppStore, HubRuleStore, PauseStore, SessionStore {}
+extension PostgreSQLStore: AccountStore, ActStore, AdministrationStore, AppStore, HubRuleStore, PauseStore, SessionStore
+{}
 
 extension PostgreSQLStore: ContentStore {
     package func put(_ content: StoredContent, app: AppID, quota: AppSpec.Contents) async throws -> ContentAcceptance {

@@ -50,6 +50,9 @@ class Chromium:
         except urllib.error.HTTPError as error:
             raise AssertionError(f"chromedriver: {error.read().decode()[:1000]}") from None
 
+    def cookies(self):
+        return self.call("GET", "/cookie")
+
     def devtools(self, command, **parameters):
         return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 

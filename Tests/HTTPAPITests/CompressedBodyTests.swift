@@ -2,10 +2,10 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PushModel
-import RawHTTP
 import Settings
 import Store
 import Testing
+import WebServing
 
 @testable import HTTPAPI
 

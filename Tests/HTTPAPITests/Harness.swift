@@ -46,6 +46,8 @@ struct Harness: Sendable {
         var reserve = 0
         var setup = TestingSetup.router
         var traces = Traces.off
+        /// Whose port it is.
+        var front = SessionKind.page
         /// Where it logs.
         var logger: Logger = {
             var logger = Logger(label: "test")
@@ -84,8 +86,9 @@ struct Harness: Sendable {
             passwords: passwords,
             metricsText: { "up 1\n" }
         )
+        let responder = options.front == .page ? api.responder : api.console
         let application = Application(
-            responder: api.responder,
+            responder: responder,
             server: HTTPServerBuilder { responder in
                 RetainedConnections(HTTP1Channel(responder: responder, configuration: Self.server))
             },
@@ -98,7 +101,7 @@ struct Harness: Sendable {
                 store: store,
                 broker: broker,
                 passwords: passwords,
-                table: api.responder.front.table,
+                table: responder.front.table,
                 client: client
             )
             try await body(harness)

@@ -16,9 +16,9 @@ import Testing
     }
 
     @Test func everyFileIsServedForEveryApp() async throws {
-        #expect(PageFiles.all.keys.contains(PageFiles.index))
+        #expect(PageFiles.app.all.keys.contains(PageFiles.index))
         try await Harness.run { api async throws in
-            for (name, file) in PageFiles.all {
+            for (name, file) in PageFiles.app.all {
                 for folder in ["/app/", "/app/shop/"] {
                     let answer = try await api.call(.get, folder + name, as: .nobody)
                     #expect(answer.status == 200, "\(name)")
@@ -65,10 +65,10 @@ import Testing
 
     /// What is missing in a language would be shown by its name, and a value without its place not at all.
     @Test func everyLanguageHasTheSameTexts() throws {
-        let names = PageFiles.all.keys.filter { $0.hasPrefix("texts-") }
+        let names = PageFiles.app.all.keys.filter { $0.hasPrefix("texts-") }
         #expect(names.count == 5)
         func texts(_ name: String) throws -> [String: [String]] {
-            let file = try #require(PageFiles.all[name])
+            let file = try #require(PageFiles.app.all[name])
             guard case .object(let members) = try JSONReader.read(Array(file.content.readableBytesView)) else {
                 throw InvalidValue("\(name) is no object")
             }

@@ -254,12 +254,12 @@ import Testing
         options.configuration.settings.sessionIdle = .seconds(2)
         try await Harness.run(options) { api async throws in
             let cookie = try await Self.signIn(api)
-            let secret = try #require(SessionCookie.secret(in: [.cookie: cookie], app: .default))
+            let secret = try #require(SessionCookie.secret(in: [.cookie: cookie], of: .page, app: .default))
             try await Task.sleep(for: .milliseconds(300))
-            let before = try #require(try await api.store.session(hash: secret.hash)?.left)
+            let before = try #require(try await api.store.session(hash: secret.hash(for: .page))?.left)
             #expect(before < .milliseconds(1710))
             #expect(try await Self.call(api, .get, "/api/jobs", cookie).status == 200)
-            let after = try #require(try await api.store.session(hash: secret.hash)?.left)
+            let after = try #require(try await api.store.session(hash: secret.hash(for: .page))?.left)
             #expect(after > before)
         }
     }

@@ -4,6 +4,7 @@ import HummingbirdTesting
 import PushModel
 import RawHTTP
 import Testing
+import WebServing
 
 /// Bodies on the hub's wire, as clients send them: compressed, or after leave to.
 @Suite(.timeLimit(.minutes(2))) struct HubBodyTests {

@@ -7,6 +7,8 @@ import Testing
 
 /// What is said of a store at servers, and what is not.
 @Suite struct ServerStoreTests {
+    private static let act = NewAct(app: nil, by: "host:root", via: .host, origin: "here", kind: .storeMigrate)
+
     private func store(_ url: String, _ settings: [String: String] = [:]) throws -> any ConfiguredStore {
         let environment = ["PUSHLINE_STORE_PATH": "", "PUSHLINE_STORE_URL": url]
         let configuration = try PushlineConfiguration(file: nil, environment: environment.merging(settings) { $1 })
@@ -36,12 +38,12 @@ import Testing
         let store = try self.store("postgresql://me@one/push")
         for body in [
             { try store.backUp(to: "/nowhere") },
-            { _ = try store.restore(from: "/nowhere", stoppingUnfinished: false) },
+            { _ = try store.restore(from: "/nowhere", stoppingUnfinished: false, by: Self.act) },
         ] as [() throws -> Void] {
             let error = #expect(throws: StoreError.self, performing: body)
             #expect(error?.message.hasPrefix("PostgreSQL makes its own backups") == true)
         }
-        let error = #expect(throws: ConfigurationError.self) { try store.takeStep(to: 1, as: nil) }
+        let error = #expect(throws: ConfigurationError.self) { try store.takeStep(to: 1, as: nil, by: Self.act) }
         #expect(error?.message.contains("--owner") == true)
         let file = Composition.store(PushlineConfiguration())
         let owner = TableOwner(role: "owner", passwordFile: nil)

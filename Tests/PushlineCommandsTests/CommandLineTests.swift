@@ -27,7 +27,14 @@ import Testing
         ["accounts", "disable", "ann"], ["accounts", "enable", "ann"], ["accounts", "remove", "ann", "--self"],
         ["users", "remove", "ann", "--watch"], ["accounts", "change", "ann", "--role", "sender"],
         ["accounts", "change", "ann", "--password-file", "p"],
-        ["keys", "create", "k", "--role", "sender"],
+        ["keys", "create", "k", "--role", "sender"], ["keys", "create", "k", "--role", "viewer"],
+        ["jobs", "cancel", "x"], ["jobs", "cancel", "--label", "spring", "--dry-run"],
+        ["jobs", "cancel", "--state", "queued", "--by-key", "shop", "--key", "plk_x"],
+        ["dead", "groups"], ["dead", "replay", "7"], ["dead", "replay", "--reason", "r", "--queue", "q"],
+        ["dead", "discard", "--type", "x"], ["dead", "discard", "7", "--of-no-app"],
+        ["audit", "--by", "key:shop", "--action", "queue.pause", "--since", "2h"],
+        ["audit", "--all", "--state", "begun"],
+        ["top", "--once"],
         ["keys", "list"],
         ["hub", "rules", "create", "r", "--rights", "listen,send", "--endpoint", "h:8443"], ["hub", "rules", "list"],
         ["hub", "rules", "rotate", "r", "--key", "primary"], ["hub", "rules", "delete", "r"],
@@ -73,6 +80,10 @@ import Testing
     }
 
     @Test(arguments: [
+        ["jobs", "cancel"], ["jobs", "cancel", "x", "--label", "spring"], ["jobs", "cancel", "x", "--dry-run"],
+        ["dead", "replay"], ["dead", "replay", "7", "--reason", "r"], ["dead", "discard", "--of-no-app"],
+        ["audit", "--state", "open"], ["audit", "--action", "none"], ["audit", "--all", "--app", "shop"],
+        ["audit", "--config", "c.yaml"],
         ["bogus"], ["send"], ["send", "--user", "ann"], ["send", "hello"], ["send", "--user", "a", "--tag", "b", "x"],
         ["send", "--user", "a", "--users", "f", "x"], ["send", "--batch", "f", "--users", "f"],
         ["send", "--users", "f"], ["send", "--handle", "ab", "x"], ["send", "--handle", "adm:ab", "x"],

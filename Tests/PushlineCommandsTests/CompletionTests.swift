@@ -57,7 +57,7 @@ import Testing
         (["pushline", "jobs", "list", "--kind", ""], ["all", "register", "send"]),
         (["pushline", "registrations", "list", "--service", "m"], ["mpns"]),
         (["pushline", "registrations", "list", "--state", "p"], ["pruned"]),
-        (["pushline", "keys", "create", "--role", ""], ["operator", "sender"]),
+        (["pushline", "keys", "create", "--role", ""], ["operator", "sender", "viewer"]),
         (["pushline", "accounts", "add", "--role", "u"], ["user"]),
         (["pushline", "queues", "pause", "deliver."], Set(PushService.inService.map { "deliver.\($0.rawValue)" })),
         (["pushline", "queues", "list", "--ca"], ["--ca-file"]),

@@ -81,6 +81,55 @@ import Testing
         #expect(try await host.run("store", "check") == ["0 jobs: all adds up"])
     }
 
+    /// Acts of the host are in its store: those of one app, of all, and of the store itself.
+    @Test func whatIsDoneOnTheHostHasAnEntry() async throws {
+        let host = try Host()
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        _ = try await host.run(
+            "accounts",
+            "add",
+            "ann",
+            "--role",
+            "operator",
+            "--password-file",
+            host.path("password")
+        )
+        _ = try await host.run("keys", "create", "ops", "--role", "operator", "--app", "shop")
+        await #expect(throws: CommandFailure.self) {
+            try await host.run("keys", "create", "ops", "--role", "operator", "--app", "shop")
+        }
+        _ = try await host.run("queues", "pause", "send", "--all-apps")
+        _ = try await host.run("store", "backup", host.path("copy"))
+        for name in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: host.path("store.sqlite" + name))
+        {
+            try FileManager.default.removeItem(atPath: host.path("store.sqlite" + name))
+        }
+        _ = try await host.run("store", "restore", "--stop-unfinished", host.path("copy"))
+        let entries = try await host.run("audit", "--all", "--format", "json").joined()
+        let acts = try JSONDecoder().decode([Entry].self, from: Data(entries.utf8)).reversed().map(\.words)
+        #expect(
+            acts == [
+                "default app.apply done", "shop app.apply done", "default account.add ann operator done",
+                "shop key.add ops, operator done", "shop key.add ops, operator refused conflict",
+                "queue.pause send, all apps done", "store.restore unfinished sends stopped done",
+            ]
+        )
+        let lines = try await host.run("audit", "--all", "--action", "queue.pause")
+        #expect(lines.count == 2 && lines[1].contains("host:\(NSUserName())"), "\(lines)")
+        #expect(try await host.run("audit", "--all", "--state", "begun") == ["Nothing was done."])
+    }
+
+    private struct Entry: Decodable {
+        let app, user, target, result: String?
+        let action, state: String
+
+        var words: String {
+            [self.app, self.action, self.user, self.target, self.state, self.result].compactMap(\.self)
+                .joined(separator: " ")
+        }
+    }
+
     @Test func aFolderKeepsTheLatestBackups() async throws {
         let host = try Host()
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))

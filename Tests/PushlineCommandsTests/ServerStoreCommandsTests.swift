@@ -36,7 +36,11 @@ import Testing
         let configuration = try PushlineConfiguration(file: self.host.path("pushline.yaml"))
         let url = try #require(configuration.store.url)
         let role = try #require(ServerAddresses(url).role)
-        #expect(try await self.migrate("--dry-run") == ["version 0", "version 1: expands: makes the tables"])
+        #expect(
+            try await self.migrate("--dry-run") == [
+                "version 0", "version 1: expands: makes the tables", "version 2: expands: adds the table act",
+            ]
+        )
         let nobody = await #expect(throws: ConfigurationError.self) { try await self.migrate() }
         #expect(nobody?.message.hasSuffix("--owner names it") == true)
         let own = await #expect(throws: CommandFailure.self) {
@@ -45,9 +49,11 @@ import Testing
         #expect(own?.message.contains("must not own the tables") == true)
         await #expect(throws: CommandFailure.self) { try await self.migrate("--backup", self.host.path("copy")) }
         let made = try await self.migrate("--owner", "owner", "--password-file", self.passwordFile)
-        #expect(made.count == 1 && made[0].hasSuffix(", database postgres: version 1 now"), "\(made)")
-        #expect(try await self.migrate("--dry-run") == ["version 1: nothing to do"])
-        #expect(try await self.migrate()[0].hasSuffix("version 1, nothing to do"))
+        #expect(made.count == 1 && made[0].hasSuffix(", database postgres: version 2 now"), "\(made)")
+        #expect(try await self.migrate("--dry-run") == ["version 2: nothing to do"])
+        #expect(try await self.migrate()[0].hasSuffix("version 2, nothing to do"))
+        let acts = try await self.host.run(["audit", "--all"])
+        #expect(acts.count == 2 && acts[1].contains("store.migrate") && acts[1].contains("version 2"), "\(acts)")
     }
 
     @Test func whatOnlyAFileHasIsAnsweredInOneLine() async throws {

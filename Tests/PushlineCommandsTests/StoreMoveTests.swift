@@ -7,6 +7,8 @@ import StoreKit
 import StorePostgreSQL
 import Testing
 
+@testable import PushlineCommands
+
 /// A store is moved into a PostgreSQL and back, and is the same.
 @Suite(.enabled(if: PrivateServer.isThere)) struct StoreMoveTests {
     private let host: HostCommandsTests.Host
@@ -29,7 +31,9 @@ import Testing
         try file.close()
         let store = Composition.store(try PushlineConfiguration(file: self.host.path("pushline.yaml")))
         let (found, steps) = try store.pendingSteps(as: nil)
-        for place in steps.indices { try store.takeStep(to: found.number + 1 + place - steps.startIndex, as: nil) }
+        for place in steps.indices {
+            try store.takeStep(to: found.number + 1 + place - steps.startIndex, as: nil, by: .ofHost(.storeMigrate))
+        }
         return path
     }
 
@@ -60,7 +64,16 @@ import Testing
     private func move(_ source: MovePlace, _ target: MovePlace, progress: (Int, Int) throws -> Void = { _, _ in })
         throws
         -> Int
-    { try Composition.move(from: source, to: target, as: self.owner, progress: progress) }
+    { try Composition.move(from: source, to: target, as: self.owner, by: .ofHost(.storeMove), progress: progress) }
+
+    /// Every row is the same, and each move has its entry beside the others.
+    private func expect(_ after: [String: [String]], after before: [String: [String]], moves: Int) {
+        #expect(Set(after.keys) == Set(before.keys))
+        for (table, rows) in before where table != "act" { #expect(after[table] == rows, "\(table)") }
+        let (old, new) = (Set(before["act"] ?? []), Set(after["act"] ?? []))
+        #expect(new.isSuperset(of: old) && new.count == old.count + moves, "\(new)")
+        #expect(new.subtracting(old).allSatisfy { $0.contains("'store.move'") && $0.contains("'done'") })
+    }
 
     @Test func thereAndBackEveryRowIsTheSame() throws {
         let path = try self.makeStore()
@@ -73,10 +86,9 @@ import Testing
         }
         #expect(shown == shown.sorted() && shown.last == count)
         let back = self.host.path("back.sqlite")
-        #expect(try self.move(.servers(self.url), .file(back)) == count)
-        let after = try self.rows(of: back)
-        #expect(Set(after.keys) == Set(before.keys))
-        for (table, rows) in before { #expect(after[table] == rows, "\(table)") }
+        // With the entry of the first move.
+        #expect(try self.move(.servers(self.url), .file(back)) == count + 1)
+        self.expect(try self.rows(of: back), after: before, moves: 2)
         // Of jobs a block of numbers is one process's.
         let last = try self.numbers(of: back)
         for (table, number) in numbers { #expect((last[table] ?? 0) >= number, "\(table)") }
@@ -105,8 +117,7 @@ import Testing
             }
             _ = try self.move(source, target)
         }
-        let after = try self.rows(of: back)
-        for (table, rows) in before { #expect(after[table] == rows, "\(table)") }
+        self.expect(try self.rows(of: back), after: before, moves: 2)
     }
 
     @Test func programsThatRunAreInTheWay() throws {
@@ -126,7 +137,7 @@ import Testing
         ]
         for (owner, words) in cases {
             let error = #expect(throws: (any Error).self) {
-                try Composition.move(from: .file(path), to: target, as: owner) { _, _ in }
+                try Composition.move(from: .file(path), to: target, as: owner, by: .ofHost(.storeMove)) { _, _ in }
             }
             #expect(error.map { "\($0)".contains(words) } == true)
         }

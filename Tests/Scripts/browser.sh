@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the app's page in Firefox and Chromium against a demonstration.
-#   Tests/Scripts/browser.sh BIN LOG VENV WORK FOLDER
+# Runs a page in Firefox and Chromium against a demonstration.
+#   Tests/Scripts/browser.sh BIN LOG VENV WORK FOLDER SCRIPT
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -9,6 +9,7 @@ LOG=${2:?the file for what the demonstration prints}
 VENV=${3:?the environment of Python with axe-playwright-python}
 WORK=${4:?the folder for profiles, logs and screenshots}
 FOLDER=${5:?the folder of the demonstration}
+SCRIPT=${6:?what is done with the page: run.py for the one of the app, console.py for the console}
 # shellcheck source=Tests/Scripts/demonstration.sh
 . "$ROOT/Tests/Scripts/demonstration.sh"
 
@@ -19,4 +20,4 @@ mkdir -p "$WORK/images"
 # The package is only the wrapping of axe.min.js: nothing of Playwright is used.
 AXE=$(find "$VENV" -name axe.min.js | head -n 1)
 [ -n "$AXE" ] || fail "axe.min.js is not in $VENV"
-python3 "$ROOT/Tests/Browser/run.py" "$BIN" "$ENV_FILE" "$AXE" "$WORK/run" "$WORK/images"
+python3 "$ROOT/Tests/Browser/$SCRIPT" "$BIN" "$ENV_FILE" "$AXE" "$WORK/run" "$WORK/images"

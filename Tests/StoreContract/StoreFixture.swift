@@ -3,7 +3,8 @@ import Synchronization
 package import Testing
 
 /// Apps, and who may do what with them.
-package typealias AppAdministration = AccountStore & AdministrationStore & AppStore & HubRuleStore & PauseStore
+package typealias AppAdministration = AccountStore & ActStore & AdministrationStore & AppStore & HubRuleStore
+    & PauseStore
     & SessionStore
 
 /// A store that a driver makes for one test of administration, on clocks that the test moves; what it keeps goes with it.

@@ -78,7 +78,7 @@ import Testing
 }
 
 /// Says which statements a store is given.
-private final class RecordingStore: SQLEngine, HousekeepingStore {
+final class RecordingStore: SQLEngine, HousekeepingStore {
     private let store: PostgreSQLStore
     private let statements = NIOLockedValueBox<(reads: [SQLStatement], writes: [SQLStatement])>(([], []))
 

@@ -73,7 +73,7 @@ import Testing
         try Migrator(TestServer.addresses(role, schema: self.schema), plan: SchemaPlan(steps: steps))
     }
 
-    /// Does something while a program of version 1 has a connection.
+    /// Does something while a program of this version has a connection.
     private func whileOpen(_ work: () throws -> Void) throws {
         let program = try Servers(TestServer.addresses(.programs, schema: self.schema), Deadlines()).connect()
         try withExtendedLifetime(program) { try work() }
@@ -99,7 +99,7 @@ import Testing
         try self.whileOpen {
             let refusal = #expect(throws: StoreError.self) { try migrator.migrate(programs: "programs") }
             #expect(refusal?.code == .conflict)
-            #expect(refusal?.message.contains("one of version 1 has the store open") == true)
+            #expect(refusal?.message.contains("one of version \(Schema.plan.version) has the store open") == true)
             #expect(throws: StoreError.self) { try self.migrator(.programs, steps).checkOlderPrograms(before: 3) }
             try self.migrator(.programs, steps).checkOlderPrograms(before: 2)
         }

@@ -85,7 +85,7 @@ import Testing
         try await self.keep.insert(9, .register(.removeUser(nil, withAccount: false)), .queued, message: 9)
         let engine = self.keep.engine
         let table = RegistrationTable(app: 1, clock: engine.clock, digest: engine.handles)
-        _ = try await engine.perform(table.begin((self.user, withAccount: false), job: 9))
+        _ = try await engine.perform(table.begin((self.user, withAccount: false), job: 9, act: nil))
         var result: RegisterResult?
         while result == nil { result = try await engine.removeUser(by: 9) }
         #expect(result == .done)

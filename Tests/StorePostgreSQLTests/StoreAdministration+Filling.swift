@@ -68,7 +68,8 @@ extension StoreAdministration {
             """,
             "INSERT INTO tombstone SELECT 1, CAST(n AS text), 'u', 1, \(at) - 2592000000 FROM \(all)",
             "INSERT INTO removed_user SELECT 1, n, 1, \(at) FROM \(all)",
-            "INSERT INTO suspect SELECT CAST(CAST(n AS text) AS bytea), \(at) FROM \(all)"
+            "INSERT INTO suspect SELECT CAST(CAST(n AS text) AS bytea), \(at) FROM \(all)",
+            Self.acts(of: "1", at: at)
         )
         let numbers = PostgreSQLStatement(
             "SELECT setval('job_sequence', \(2 * Self.filling)), setval('message_number', \(Self.filling))"
@@ -79,5 +80,19 @@ extension StoreAdministration {
             [numbers, analysis],
             until: .now + .seconds(60)
         )
+    }
+
+    /// Gives the app `default` many acts.
+    func fillActs() async throws {
+        try await self.run(Self.acts(of: .app(.default), at: "\(self.engine.clock.wall)"))
+        _ = try TestServer.owner(self.schema).exchange([PostgreSQLStatement("ANALYZE act")], until: .now + .seconds(60))
+    }
+
+    /// Acts of an app by a hundred operators.
+    private static func acts(of app: SQLStatement, at: SQLStatement) -> SQLStatement {
+        """
+        INSERT INTO act(app, at, actor, via, origin, kind, state)
+        SELECT \(app), \(at), 'key:k' || n % 100, 'api', '::1', 'queue.pause', 'done' FROM generate_series(1, \(raw: "\(Self.filling)")) AS n
+        """
     }
 }

@@ -97,6 +97,20 @@ enum Everything {
         _ = try await store.pauses()
         _ = try await store.queues(of: .default)
         _ = try await store.apply(.pause(.end(.send, app: .default)))
+        for query in [
+            JobQuery(app: .default, isUnfinished: true, upTo: job.id),
+            JobQuery(app: .default, key: "k", isUnfinished: true),
+            JobQuery(app: .default, user: user, isUnfinished: true),
+        ] {
+            _ = try await store.jobs(query)
+        }
+        for outcome in [DeliveryRecord.Outcome.accepted, .failed(.unregistered)] {
+            _ = try await store.deliveries(DeliveryQuery(job: job.id, app: .default, outcome: outcome, pns: .apns))
+        }
+        try await Self.acts(of: user, in: store)
+        var filtered = DeadLetterQuery(app: .default)
+        (filtered.queue, filtered.type, filtered.reason, filtered.upTo) = ("q", "t", "r", 7)
+        _ = try await store.deadLetters(filtered)
         let letters = try await store.deadLetters(DeadLetterQuery(app: .default, limit: 2)).items
         for letter in letters {
             _ = try await store.deadLetter(letter.id, app: .default)
@@ -265,5 +279,17 @@ enum Everything {
         }
         #expect(removed > 5)
         try await scenario.expireRegistrations(limit: 5)
+    }
+
+    private static func acts(of user: UserName, in store: any ResultStore) async throws {
+        let act = NewAct(app: .default, by: user.caller, via: .api, origin: "::1", kind: .queuePause, user: user)
+        let number = try await store.record(.new(act, .begun))
+        try await store.record(.end(number, .done))
+        for app in [AppID.default, nil] {
+            _ = try await store.acts(ActQuery(app: app))
+            _ = try await store.acts(ActQuery(app: app, by: user.caller, since: .now))
+            _ = try await store.acts(ActQuery(app: app, kind: .queuePause, state: .done))
+            _ = try await store.acts(ActQuery(app: app, by: user.caller, kind: .queuePause))
+        }
     }
 }

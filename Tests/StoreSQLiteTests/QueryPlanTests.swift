@@ -423,7 +423,8 @@ struct QueryPlanTests {
         #expect(checked.count > 60)
         // Tables of one row or a handful, a queue that is read from its head, a list that is read whole, a part that has a limit.
         let allowed = [
-            "clock", "backlog", "dead_handle", "dead", "app", "pause", "user_removal", "counted", "part", "present",
+            "clock", "backlog", "dead_handle", "dead", "act", "app", "pause", "user_removal", "counted", "part",
+            "present",
         ]
         for sql in checked {
             for step in try await self.plan(sql, in: keep.store) {

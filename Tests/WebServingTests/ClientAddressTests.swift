@@ -18,6 +18,11 @@ import Testing
         )
     }
 
+    @Test(arguments: ["192.0.2.1", "::", "::1", "2001:db8::7", "fd12:0:1::", "255.255.255.255"])
+    func anAddressIsWrittenAsItIsRead(text: String) throws {
+        #expect(try #require(IPAddress(text)).text == text)
+    }
+
     @Test(arguments: [
         // Nobody's word is taken.
         ("", "192.0.2.1", ["203.0.113.7"], "192.0.2.1"),

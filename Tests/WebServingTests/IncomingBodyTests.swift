@@ -1,7 +1,6 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import RawHTTP
 import Testing
 
 @testable import WebServing

@@ -1,15 +1,15 @@
-// The API as the page speaks it: the classic routes, the session, and a job's events.
+// The API as pages speak it, the app's and the console's: calls, and a job's events.
 
 let base;
 export let configuration;
 
-/** Reads what the page must know before anybody signs in. */
-export async function configure() {
+/** Reads what the page in that folder must know before anybody signs in. */
+export async function configure(folder = "app") {
   const answer = await fetch("config.json");
   if (!answer.ok) throw await problem(answer);
   configuration = await answer.json();
   // Relative, for a proxy may have put something before our paths.
-  const isNamed = location.pathname.endsWith(`/app/${configuration.app}/`);
+  const isNamed = location.pathname.endsWith(`/${folder}/${configuration.app}/`);
   base = new URL(isNamed ? `../../api/apps/${encodeURIComponent(configuration.app)}/` : "../api/", location.href).href;
 }
 
@@ -18,18 +18,20 @@ export const url = (path) => new URL(path, base).href;
 /** What went wrong, in words: the answer's own where it has some. */
 async function problem(answer) {
   let detail = "";
+  let type;
   if (answer.headers.get("Content-Type")?.startsWith("application/problem+json")) {
     const body = await answer.json();
+    type = body.type;
     detail = (body.errors ?? []).map(({ member, reason }) => (member ? `${member}: ${reason}` : reason)).find(Boolean) ?? body.detail ?? body.title ?? "";
   }
-  return Object.assign(new Error(detail ? `${answer.status}: ${detail}` : String(answer.status)), { status: answer.status });
+  return Object.assign(new Error(detail ? `${answer.status}: ${detail}` : String(answer.status)), { status: answer.status, type });
 }
 
-/** A call; whatever is not a success is thrown, with its `status`. */
-export async function call(method, path, body) {
-  const request = { method, credentials: "same-origin", cache: "no-store" };
+/** A call; whatever is not a success is thrown, with its `status`, and the `type` of the problem where it has one. */
+export async function call(method, path, body, headers = {}) {
+  const request = { method, credentials: "same-origin", cache: "no-store", headers };
   if (body !== undefined) {
-    request.headers = { "Content-Type": "application/json;charset=utf-8" };
+    request.headers = { ...headers, "Content-Type": "application/json;charset=utf-8" };
     request.body = JSON.stringify(body);
   }
   const answer = await fetch(url(path), request);

@@ -13,7 +13,7 @@ struct embedded_file {
 /// The API's own description.
 struct embedded_file openapi_file(void);
 
-/// A file of the app's page: its name below `/app/`, and its media type.
+/// A file of a page: its name below the page's path (`/app/`, `/console/`), and its media type.
 struct page_file {
     const char *name;
     const char *type;
@@ -25,5 +25,11 @@ size_t page_file_count(void);
 
 /// One of them, from 0.
 struct page_file page_file_at(size_t index);
+
+/// The number of files of the console.
+size_t console_file_count(void);
+
+/// One of them, from 0.
+struct page_file console_file_at(size_t index);
 
 #endif

@@ -65,7 +65,7 @@ struct Authenticator: Sendable {
     ///   - spec: The app's declaration.
     ///   - client: Who signs in.
     ///   - authority: The server's name and port, as the client has them.
-    /// - Returns: The user, and the hash that the password fits, if there is an account.
+    /// - Returns: The user.
     /// - Throws: As ``caller(_:app:spec:connection:)``.
     func signIn(
         name: String,
@@ -74,17 +74,46 @@ struct Authenticator: Sendable {
         spec: AppSpec,
         client: IPAddress,
         authority: String?
-    ) async throws -> (user: UserName, passwordHash: String?) {
+    ) async throws -> SignedIn {
         switch spec.authentication {
         case .accounts:
             let found = try await self.credential(name: name, password: password, app: app, users: spec.users) {
                 client
             }
-            return (found.account.name, found.passwordHash)
+            return try self.admit(found)
         case .demonstration:
             try self.requireLoopback(spec, named: authority)
-            return (try Self.demonstrated(name: name, password: password, spec: spec), nil)
+            let user = try Self.demonstrated(name: name, password: password, spec: spec)
+            return SignedIn(user: user, passwordHash: nil, role: .user)
         }
+    }
+
+    /// Takes the secret of a link, which signs in once.
+    ///
+    /// - Throws: ``Problem`` 401 where it does not any more; `StoreError`.
+    func redeem(_ link: String, app: AppID) async throws -> SignedIn {
+        guard let secret = SessionSecret(link), let user = try await self.sessions.redeem(secret, app: app),
+            let found = try await self.directory.account(user, app: app), !found.account.isDisabled
+        else { throw Problem(.unauthorized, "the link was used before, or its time is over") }
+        return try self.admit(found)
+    }
+
+    /// - Throws: ``Problem`` 403 for an account whose role has no session here.
+    private func admit(_ found: StoredAccount) throws -> SignedIn {
+        let account = found.account
+        guard let role = self.sessions.kind.role(of: account.role) else {
+            throw Problem.forbidden(self.sessions.kind.refusal)
+        }
+        return SignedIn(user: account.name, passwordHash: found.passwordHash, role: role)
+    }
+
+    /// Who may open a session.
+    struct SignedIn: Sendable {
+        let user: UserName
+        /// The account's hash, which the password fits; nil in the demonstration scheme.
+        let passwordHash: String?
+        /// The role that the session has.
+        let role: Role
     }
 
     private func account(

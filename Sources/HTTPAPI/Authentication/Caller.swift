@@ -4,8 +4,17 @@ import WebServing
 extension Caller {
     /// - Throws: ``Problem`` 403 for everybody else.
     func requireOperator() throws {
-        guard self.role == .operator else { throw Problem.forbidden("only an operator of the app may do this") }
+        guard self.role == .operator else { throw Self.onlyOperators }
     }
+
+    /// Lets operators in, and viewers, who see what these see.
+    ///
+    /// - Throws: ``Problem`` 403 for everybody else.
+    func requireSeeingAll() throws {
+        guard self.seesAll else { throw Self.onlyOperators }
+    }
+
+    static let onlyOperators = Problem.forbidden("only an operator of the app may do this")
 
     /// The account behind the call.
     ///

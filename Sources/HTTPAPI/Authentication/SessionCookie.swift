@@ -8,13 +8,13 @@ import WebServing
 /// Each app has one of its own, so that a browser may be signed in to several. Browsers take `__Host-` and `Secure` over plain HTTP
 /// from 127.0.0.1 and localhost too; elsewhere the page needs TLS.
 enum SessionCookie {
-    private static func name(_ app: AppID) -> String {
-        app == .default ? "__Host-pushline" : "__Host-pushline-\(app.name)"
+    private static func name(_ kind: SessionKind, _ app: AppID) -> String {
+        app == .default ? kind.cookie : "\(kind.cookie)-\(app.name)"
     }
 
     /// The secret in a request's cookie of that app; nil = none.
-    static func secret(in headers: HTTPFields, app: AppID) -> SessionSecret? {
-        let name = Self.name(app)
+    static func secret(in headers: HTTPFields, of kind: SessionKind, app: AppID) -> SessionSecret? {
+        let name = Self.name(kind, app)
         for field in headers[values: .cookie] {
             for cookie in field.split(separator: ";") {
                 let cookie = cookie.trimming()
@@ -29,12 +29,18 @@ enum SessionCookie {
     ///
     /// - Parameters:
     ///   - secret: The session's secret; nil = the cookie goes.
+    ///   - kind: Which page the session is for.
     ///   - app: The session's app.
     ///   - lifetime: For how long the browser keeps it.
     /// - Returns: The value.
-    static func header(_ secret: SessionSecret?, app: AppID, lifetime: Duration = .zero) -> String {
-        let seconds = lifetime.components.seconds
-        return "\(Self.name(app))=\(secret?.text ?? ""); Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=\(seconds)"
+    static func header(
+        _ secret: SessionSecret?,
+        of kind: SessionKind,
+        app: AppID,
+        lifetime: Duration = .zero
+    ) -> String {
+        let pair = "\(Self.name(kind, app))=\(secret?.text ?? "")"
+        return "\(pair); Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=\(lifetime.components.seconds)"
     }
 }
 

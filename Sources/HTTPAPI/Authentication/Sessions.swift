@@ -6,8 +6,10 @@ import WebServing
 
 /// Lets in users by the cookies of their sessions (decision 35).
 ///
-/// Whoever signed in, a session never has another role than user.
+/// Whoever signed in, a session of the app's page never has another role than user. One of the console has the account's role, as it is
+/// at each request.
 struct Sessions: Sendable {
+    let kind: SessionKind
     let store: any AdministrationStore & SessionStore
     let directory: CallerDirectory
     /// For how long a session lasts at most, and without use.
@@ -15,7 +17,7 @@ struct Sessions: Sendable {
     let idle: Duration
 
     /// The most sessions of a user: the oldest ends.
-    private static let limit = 20
+    static let limit = 20
 
     /// Opens a session.
     ///
@@ -37,7 +39,7 @@ struct Sessions: Sendable {
             NewSession(
                 app: app,
                 user: user,
-                hash: secret.hash,
+                hash: self.hash(secret),
                 passwordHash: passwordHash,
                 lifetime: self.lifetime,
                 idle: self.idle,
@@ -45,54 +47,79 @@ struct Sessions: Sendable {
             )
         )
         guard let session else { return nil }
-        if let former { try await self.store.apply(.session(.end(hash: former.hash, app: app))) }
+        if let former {
+            // The act is the opening, which is written.
+            try await NewAct.$current.withValue(nil) {
+                _ = try await self.store.apply(.session(.end(hash: self.hash(former), app: app)))
+            }
+        }
         return (session, secret)
     }
 
-    /// The session of a request's cookie; nil where it has none, or one that has ended.
+    /// The session of a request's cookie with its user's role; nil where it has none, or one that has ended.
     ///
     /// - Throws: ``Problem`` 403 for a request that a page of another origin may have sent; `StoreError`.
-    func session(of request: HTTPRequest, app: AppID, spec: AppSpec) async throws -> Session? {
-        guard let secret = SessionCookie.secret(in: request.headerFields, app: app) else { return nil }
+    func session(of request: HTTPRequest, app: AppID, spec: AppSpec) async throws -> (session: Session, role: Role)? {
+        guard let secret = SessionCookie.secret(in: request.headerFields, of: self.kind, app: app) else { return nil }
         try PageOrigin.check(request, mustTell: !request.method.isSafe)
-        guard let session = try await self.store.session(hash: secret.hash), session.app == app,
-            try await self.mayStay(session, spec)
+        let hash = self.hash(secret)
+        guard let session = try await self.store.session(hash: hash), session.app == app,
+            let role = try await self.role(in: session, spec)
         else { return nil }
         // Not at each request: it is a commit.
         if session.left < self.idle - self.idle / 8 {
-            try await self.store.apply(.session(.renew(hash: secret.hash, idle: self.idle)))
+            try await self.store.apply(.session(.renew(hash: hash, idle: self.idle)))
         }
-        return session
+        return (session, role)
     }
 
     /// The caller of a request with a cookie; nil = it has none.
     ///
     /// - Throws: As ``session(of:app:spec:)``, and ``Problem`` 401 for a session that has ended.
     func caller(of request: HTTPRequest, app: AppID, spec: AppSpec) async throws -> Caller? {
-        guard SessionCookie.secret(in: request.headerFields, app: app) != nil else { return nil }
-        guard let session = try await self.session(of: request, app: app, spec: spec) else { throw Self.ended }
-        return Caller(app: app, identity: .account(session.user), role: .user)
+        guard SessionCookie.secret(in: request.headerFields, of: self.kind, app: app) != nil else { return nil }
+        guard let found = try await self.session(of: request, app: app, spec: spec) else { throw Self.ended }
+        return Caller(app: app, identity: .account(found.session.user), role: found.role)
     }
 
     /// Ends the session of a request's cookie, if there is one.
     ///
     /// - Throws: As ``session(of:app:spec:)``.
     func end(_ request: HTTPRequest, app: AppID) async throws {
-        guard let secret = SessionCookie.secret(in: request.headerFields, app: app) else { return }
+        guard let secret = SessionCookie.secret(in: request.headerFields, of: self.kind, app: app) else { return }
         try PageOrigin.check(request, mustTell: true)
-        try await self.store.apply(.session(.end(hash: secret.hash, app: app)))
+        try await self.store.apply(.session(.end(hash: self.hash(secret), app: app)))
+    }
+
+    /// Takes a link's secret, which opens one session.
+    ///
+    /// - Returns: Whose it is; nil where it was used before, or its time is over.
+    /// - Throws: `StoreError`.
+    func redeem(_ link: SessionSecret, app: AppID) async throws -> UserName? {
+        let hash = link.hash(for: .link)
+        // Of two that come at once one ends it.
+        guard let session = try await self.store.session(hash: hash), session.app == app,
+            try await self.store.apply(.session(.end(hash: hash, app: app)))
+        else { return nil }
+        return session.user
     }
 
     /// Without a challenge: a browser would ask its user for a password, and hide the answer from the page.
     static let ended = Problem(.unauthorized, "there is no session, or it has ended: sign in with POST /api/session")
 
-    /// The app may have given the demonstration scheme up since, and the account may be disabled by one who did not know of it.
-    private func mayStay(_ session: Session, _ spec: AppSpec) async throws -> Bool {
-        guard spec.authentication == .accounts else { return true }
+    private func hash(_ secret: SessionSecret) -> [UInt8] { secret.hash(for: self.kind.purpose) }
+
+    /// The role in a session; nil where it is over.
+    ///
+    /// The app may have given the demonstration scheme up since, and the account may be disabled by one who did not know of it, or have
+    /// another role now.
+    private func role(in session: Session, _ spec: AppSpec) async throws -> Role? {
+        guard spec.authentication == .accounts else { return self.kind == .page ? .user : nil }
         guard !session.isDemonstration,
-            let credential = try await self.directory.account(session.user, app: session.app)
-        else { return false }
-        return !credential.account.isDisabled
+            let credential = try await self.directory.account(session.user, app: session.app),
+            !credential.account.isDisabled
+        else { return nil }
+        return self.kind.role(of: credential.account.role)
     }
 }
 

@@ -10,10 +10,13 @@ enum PreviewJSON {
     /// - Returns: The answer.
     static func json(_ previews: [SendPreview], warnings: [InvalidValue]) -> JSONValue {
         .members([
-            "services": .array(previews.map(Self.json)),
+            "services": Self.json(services: previews),
             "warnings": warnings.isEmpty ? nil : Self.json(warnings),
         ])
     }
+
+    /// What each service gets.
+    static func json(services previews: [SendPreview]) -> JSONValue { .array(previews.map(Self.json)) }
 
     private static func json(_ preview: SendPreview) -> JSONValue {
         let (measured, faults) = (preview.measured, preview.faults)

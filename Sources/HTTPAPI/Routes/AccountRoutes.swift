@@ -19,7 +19,7 @@ struct AccountRoutes: Sendable {
     }
 
     private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
+        try request.caller.requireSeeingAll()
         let list = try ListQuery(request, filters: [])
         let page = try await self.context.store.accounts(
             AccountQuery(app: request.app, cursor: list.cursor, limit: list.limit)
@@ -46,7 +46,9 @@ struct AccountRoutes: Sendable {
         if let known = try await self.context.store.account(name, app: request.app)?.account { throw Self.taken(known) }
         let hash = try await self.context.passwords.hash(password)
         let account = Account(app: request.app, name: name, role: role, isDisabled: false, created: .now)
-        try await self.context.store.apply(.account(.add(account, passwordHash: hash)))
+        _ = try await self.context.act(.accountAdd, user: name, target: role.rawValue, request) {
+            try await self.context.store.apply(.account(.add(account, passwordHash: hash)))
+        }
         self.context.directory.forget(name, app: request.app)
         return .json(Self.text(account), status: .created)
     }
@@ -65,9 +67,11 @@ struct AccountRoutes: Sendable {
         }
         guard try await self.context.store.account(name, app: request.app) != nil else { throw Self.missing }
         if let password { update.passwordHash = try await self.context.passwords.hash(password) }
-        guard try await self.context.store.apply(.account(.update(update, account: name, app: request.app))),
-            let found = try await self.context.store.account(name, app: request.app)
-        else { throw Self.missing }
+        try await self.context.act(.accountChange, user: name, target: update.words, request) {
+            let change = AccountChange.update(update, account: name, app: request.app)
+            guard try await self.context.store.apply(.account(change)) else { throw Self.missing }
+        }
+        guard let found = try await self.context.store.account(name, app: request.app) else { throw Self.missing }
         self.context.directory.forget(name, app: request.app)
         return .json(Self.text(found.account))
     }
@@ -75,8 +79,10 @@ struct AccountRoutes: Sendable {
     private func remove(_ request: APIRequest) async throws -> Response {
         let name = try Self.name(request)
         try Self.protect(name, request)
-        guard try await self.context.store.apply(.account(.remove(account: name, app: request.app))) else {
-            throw Self.missing
+        try await self.context.act(.accountRemove, user: name, request) {
+            guard try await self.context.store.apply(.account(.remove(account: name, app: request.app))) else {
+                throw Self.missing
+            }
         }
         self.context.directory.forget(name, app: request.app)
         return Response(status: .noContent)
@@ -137,5 +143,16 @@ struct AccountRoutes: Sendable {
             "disabled": .bool(account.isDisabled),
             "created": .string(account.created.iso8601),
         ])
+    }
+}
+
+extension AccountUpdate {
+    /// What it changes, in a few words.
+    fileprivate var words: String {
+        let words = [
+            self.role.map { "role \($0.rawValue)" }, self.passwordHash.map { _ in "password" },
+            self.isDisabled.map { $0 ? "disabled" : "enabled" },
+        ]
+        return words.compactMap(\.self).joined(separator: ", ")
     }
 }

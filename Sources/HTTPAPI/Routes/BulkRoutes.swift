@@ -24,7 +24,13 @@ struct BulkRoutes: Sendable {
                 embeddedOnly: Self.reason,
                 handler: self.importRegistrations
             ),
-            Route(.get, "/api/registrations/export", embeddedOnly: Self.reason, handler: self.export),
+            Route(
+                .get,
+                "/api/registrations/export",
+                embeddedOnly: Self.reason,
+                isForViewers: false,
+                handler: self.export
+            ),
         ]
     }
 
@@ -43,7 +49,12 @@ struct BulkRoutes: Sendable {
             app: request.app,
             spec: request.spec
         )
-        return .json(try await importer.take(request.stream).text)
+        let report = try await self.context.longAct(.devicesImport, request) {
+            try await importer.take(request.stream)
+        } result: {
+            "\($0.lines) lines"
+        }
+        return .json(report.text)
     }
 
     private func export(_ request: APIRequest) async throws -> Response {
@@ -59,6 +70,11 @@ struct BulkRoutes: Sendable {
             limit: Self.page
         )
         let permit = try self.permit(for: request)
+        // Before the first handle is out; the pieces behind it belong to it.
+        if query.cursor == nil {
+            let act = try self.context.newAct(.devicesExport, user: query.user, request)
+            try await self.context.store.record(.new(act, .done))
+        }
         let export = RegistrationExport(store: self.context.store, query: query, permit: permit)
         var headers: HTTPFields = [.contentType: "application/x-ndjson", .cacheControl: "no-store"]
         guard list["limit"] == nil else {

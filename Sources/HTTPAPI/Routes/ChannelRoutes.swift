@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import Store
 import WebServing
 
 /// The broadcast channels of the app's bundle id at Apple, for all callers who may send to them.
@@ -49,11 +50,15 @@ struct ChannelRoutes: Sendable {
             throw members.fault("storage", "must be one of \(words.joined(separator: ", "))")
         }
         let work = try Self.work(.create(storage), credential: try members.string("credential"), request)
-        return try await self.take(work, request, idempotentAs: "channels") { result in
-            guard case .channels(let channels, _) = result, let made = channels.first else { return nil }
-            var response = Response.json(made.json, status: .created)
-            response.headers[.location] = "\(request.prefix)channels/\(PercentCoding.encode(made.id.text))"
-            return response
+        return try await self.context.longAct(.channelAdd, request) {
+            try await self.take(work, request, idempotentAs: "channels") { result in
+                guard case .channels(let channels, _) = result, let made = channels.first else { return nil }
+                var response = Response.json(made.json, status: .created)
+                response.headers[.location] = "\(request.prefix)channels/\(PercentCoding.encode(made.id.text))"
+                return response
+            }
+        } result: {
+            $0.status == .accepted ? "a job" : nil
         }
     }
 
@@ -61,7 +66,11 @@ struct ChannelRoutes: Sendable {
         try Self.authorize(request)
         let query = try request.query.strict(known: ["credential"])
         let work = try Self.work(.delete(Self.id(of: request)), credential: query["credential"], request)
-        return try await self.take(work, request) { $0 == .done ? Response(status: .noContent) : nil }
+        return try await self.context.longAct(.channelRemove, request) {
+            try await self.take(work, request) { $0 == .done ? Response(status: .noContent) : nil }
+        } result: {
+            $0.status == .accepted ? "a job" : nil
+        }
     }
 
     // MARK: Jobs

@@ -21,15 +21,11 @@ struct DeadLetterRoutes: Sendable {
     }
 
     private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
-        let list = try ListQuery(request, filters: [])
-        let page = try await self.context.store.deadLetters(
-            DeadLetterQuery(
-                app: request.app,
-                cursor: try list.cursor,
-                limit: try list.limit
-            )
-        )
+        try request.caller.requireSeeingAll()
+        let list = try ListQuery(request, filters: ["queue", "type"])
+        var query = DeadLetterQuery(app: request.app, cursor: try list.cursor, limit: try list.limit)
+        (query.queue, query.type) = (list["queue"], list["type"])
+        let page = try await self.context.store.deadLetters(query)
         return .page(
             page.items.map { DeadLetterText(letter: $0, prefix: request.prefix).value(nil) },
             cursor: page.cursor
@@ -37,6 +33,7 @@ struct DeadLetterRoutes: Sendable {
     }
 
     private func show(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireSeeingAll()
         let id = try Self.id(request)
         guard let found = try await self.context.store.deadLetter(id, app: request.app) else {
             throw Self.missing("\(id)")
@@ -46,29 +43,36 @@ struct DeadLetterRoutes: Sendable {
     }
 
     private func discard(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
         let id = try Self.id(request)
-        guard let letter = try await self.context.store.discard(deadLetter: id, app: request.app) else {
-            throw Self.missing("\(id)")
+        let letter = try await self.context.act(.deadDiscard, target: "\(id)", request) {
+            guard let letter = try await self.context.store.discard(deadLetter: id, app: request.app) else {
+                throw Self.missing("\(id)")
+            }
+            return letter
         }
         self.log("An operator discarded a dead letter", id: id, job: letter.job, request: request)
         return Response(status: .noContent)
     }
 
     private func replay(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
         let id = try Self.id(request)
-        switch try await self.context.store.replay(deadLetter: id, app: request.app) {
-        case nil: throw Self.missing("\(id)")
-        case .refused(let reason): throw Problem(.conflict, "this dead letter cannot be replayed: \(reason)")
-        case .begun(let job, let devices):
-            self.context.monitor.forget(job)
-            self.log("An operator replayed a dead letter", id: id, job: job, request: request)
-            let answer = JSONValue.members([
-                "job": .string(job.description),
-                "href": .string("\(request.prefix)jobs/\(job)"),
-                "devices": devices.map(JSONValue.integer),
-            ])
-            return .json(answer, status: .accepted)
+        let (job, devices) = try await self.context.act(.deadReplay, target: "\(id)", request) {
+            switch try await self.context.store.replay(deadLetter: id, app: request.app) {
+            case nil: throw Self.missing("\(id)")
+            case .refused(let reason): throw Problem(.conflict, "this dead letter cannot be replayed: \(reason)")
+            case .begun(let job, let devices): (job, devices)
+            }
         }
+        self.context.monitor.forget(job)
+        self.log("An operator replayed a dead letter", id: id, job: job, request: request)
+        let answer = JSONValue.members([
+            "job": .string(job.description),
+            "href": .string("\(request.prefix)jobs/\(job)"),
+            "devices": devices.map(JSONValue.integer),
+        ])
+        return .json(answer, status: .accepted)
     }
 
     private func log(_ message: Logger.Message, id: Int64, job: JobID?, request: APIRequest) {
@@ -80,9 +84,8 @@ struct DeadLetterRoutes: Sendable {
 
     private static func missing(_ id: String) -> Problem { .notFound("there is no dead letter \(id.prefix(40))") }
 
-    /// The message that an operator asks about, without a query.
+    /// The message that is asked about, without a query.
     private static func id(_ request: APIRequest) throws -> Int64 {
-        try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         let text = request.parameters["id"] ?? ""
         guard let id = Int64(text), id > 0, String(id) == text else { throw Self.missing(text) }

@@ -21,20 +21,25 @@ struct JobRoutes: Sendable {
 
     private func list(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
-        let list = try ListQuery(request, filters: ["state", "service", "user", "since", "kind", "label"])
+        let list = try ListQuery(
+            request,
+            filters: ["state", "service", "user", "key", "since", "kind", "label", "unfinished"]
+        )
         var query = JobQuery(
             app: request.app,
             state: try list.choice("state", Job.State.allCases.map(\.rawValue), Job.State.init(rawValue:)),
             pns: try list.service,
             user: try list.user("user"),
+            key: try list.key("key"),
             kind: try list.choice("kind", JobKind.allCases.map(\.rawValue), JobKind.init(rawValue:)),
             label: try list.label,
+            isUnfinished: try list.flag("unfinished") ?? false,
             since: try list.time("since"),
             cursor: try list.cursor,
             limit: try list.limit
         )
-        if caller.role != .operator {
-            if let user = query.user, user != caller.user {
+        if !caller.seesAll {
+            if query.user.map({ $0 != caller.user }) == true || query.key.map({ $0 != caller.key }) == true {
                 throw Problem.forbidden("only an operator may list the jobs of others")
             }
             query.user = caller.user
@@ -68,10 +73,15 @@ struct JobRoutes: Sendable {
             throw Problem(.conflict, "only sends can be cancelled; this job changes a registration")
         }
         guard !job.state.isFinal else { throw Self.ended(job.state) }
-        guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else { throw Self.missing }
-        self.context.monitor.forget(job.id)
-        // It may have ended between the two looks.
-        guard !stopped.state.isFinal || stopped.state == .cancelled else { throw Self.ended(stopped.state) }
+        let stopped = try await self.context.act(.jobCancel, target: "\(job.id)", request) {
+            guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else {
+                throw Self.missing
+            }
+            self.context.monitor.forget(job.id)
+            // It may have ended between the two looks.
+            guard !stopped.state.isFinal || stopped.state == .cancelled else { throw Self.ended(stopped.state) }
+            return stopped
+        }
         var answer = JobAnswer(stopped, JobWait(request, for: stopped.work, self.context.configuration))
         if !answer.hasCome, answer.wait.time > .zero {
             let found = try await self.context.intake.find(
@@ -126,7 +136,7 @@ struct JobRoutes: Sendable {
         return id
     }
 
-    private static func text(_ record: DeliveryRecord) -> JSONValue {
+    static func text(_ record: DeliveryRecord) -> JSONValue {
         let outcome =
             switch record.outcome {
             case .accepted: "accepted"

@@ -18,7 +18,7 @@ struct KeyRoutes: Sendable {
     }
 
     private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
+        try request.caller.requireSeeingAll()
         _ = try request.query.strict(known: [])
         let keys = try await self.context.store.keys(.app(request.app))
         return .page(keys.map { Self.text($0, secret: nil) }, cursor: nil)
@@ -32,12 +32,14 @@ struct KeyRoutes: Sendable {
         let name = try members.requiredString("name")
         do { try APIKey.check(name: name) } catch { throw Problem.invalid([error.named("name")]) }
         guard let role = Role(rawValue: try members.requiredString("role")), role != .user else {
-            throw members.fault("role", "must be sender or operator")
+            throw members.fault("role", "must be sender, viewer or operator")
         }
         let secret = APIKeySecret.make()
         let key = APIKey(app: request.app, name: name, role: role, created: .now, revoked: nil)
         do {
-            try await self.context.store.apply(.key(.add(key, hash: secret.hash)))
+            _ = try await self.context.act(.keyAdd, target: "\(name), \(role.rawValue)", request) {
+                try await self.context.store.apply(.key(.add(key, hash: secret.hash)))
+            }
         } catch let error as StoreError where error.code == .conflict {
             let detail = try await self.context.store.takenKeyName(name, app: request.app)
             throw Problem(.conflict, detail, type: "name-taken")
@@ -50,9 +52,13 @@ struct KeyRoutes: Sendable {
     private func revoke(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
-        guard let name = request.parameters["name"],
-            try await self.context.store.apply(.key(.revoke(named: name, app: request.app)))
-        else { throw Problem.notFound("there is no such key, or it is revoked") }
+        let missing = Problem.notFound("there is no such key, or it is revoked")
+        guard let name = request.parameters["name"], (try? APIKey.check(name: name)) != nil else { throw missing }
+        try await self.context.act(.keyRevoke, target: name, request) {
+            guard try await self.context.store.apply(.key(.revoke(named: name, app: request.app))) else {
+                throw missing
+            }
+        }
         return Response(status: .noContent)
     }
 

@@ -52,6 +52,16 @@ struct ListQuery {
         try self.value(name) { text throws(InvalidValue) in try Tag(text, self.users) }
     }
 
+    /// The name of a key.
+    func key(_ name: String) throws -> String? {
+        try self.value(name) { text throws(InvalidValue) in
+            try APIKey.check(name: text)
+            return text
+        }
+    }
+
+    func flag(_ name: String) throws -> Bool? { try self.choice(name, ["true", "false"], Bool.init) }
+
     var label: JobLabel? {
         get throws { try self.value("label") { text throws(InvalidValue) in try JobLabel(text) } }
     }

@@ -19,7 +19,7 @@ struct QueueRoutes: Sendable {
     }
 
     private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
+        try request.caller.requireSeeingAll()
         _ = try request.query.strict(known: [])
         let pauses = try await self.context.store.pauses()
         let load = try await self.context.store.queues(of: request.app)
@@ -34,14 +34,18 @@ struct QueueRoutes: Sendable {
     private func pause(_ request: APIRequest) async throws -> Response {
         let queue = try Self.queue(request)
         let caller = try request.caller.description
-        try await self.context.store.apply(.pause(.begin(queue, app: request.app, by: caller)))
+        _ = try await self.context.act(.queuePause, target: "\(queue)", request) {
+            try await self.context.store.apply(.pause(.begin(queue, app: request.app, by: caller)))
+        }
         self.log("An operator paused a queue", queue, request)
         return try await self.answer(queue, request)
     }
 
     private func resume(_ request: APIRequest) async throws -> Response {
         let queue = try Self.queue(request)
-        let isResumed = try await self.context.store.apply(.pause(.end(queue, app: request.app)))
+        let isResumed = try await self.context.act(.queueResume, target: "\(queue)", request) {
+            try await self.context.store.apply(.pause(.end(queue, app: request.app)))
+        }
         if isResumed { self.log("An operator resumed a queue", queue, request) }
         guard try await !self.context.store.pauses().contains(where: { $0.queue == queue && $0.app == nil }) else {
             throw Problem(
@@ -77,7 +81,7 @@ struct QueueRoutes: Sendable {
         return queue
     }
 
-    private static func text(
+    static func text(
         _ queue: WorkQueue,
         load: QueueLoad?,
         pauses: [Pause],
@@ -101,6 +105,7 @@ struct QueueRoutes: Sendable {
                 }
             ),
             "waiting": .integer(load.waiting),
+            "oldestSeconds": load.members > 0 ? .integer(Int(load.oldest.components.seconds)) : nil,
             "open": isDelivering ? .integer(load.open) : nil,
             "deferred": isDelivering ? .integer(load.deferred) : nil,
         ])

@@ -33,6 +33,7 @@ struct UserRoutes: Sendable {
 
     private func take(_ user: UserName, _ request: APIRequest) async throws -> JobAnswer {
         let caller = try request.caller
+        let act = try self.context.newAct(.userRemove, user: user, request)
         let job = NewJob(
             app: request.app,
             // It forgets the name, also where that is who asks.
@@ -40,14 +41,18 @@ struct UserRoutes: Sendable {
             key: caller.key,
             work: .register(.removeUser(user, withAccount: caller.role == .operator)),
             lifetime: NewJob.removalLifetime,
-            request: LogContext.request
+            request: LogContext.request,
+            // Also of a backend's key: nothing is to be more of an operator's than this.
+            act: act
         )
         do {
             return try await self.context.intake.take(
                 job,
                 JobWait(request, for: job.work, self.context.configuration)
             )
-        } catch let error as StoreError where error.code == .conflict {
+        } catch {
+            await self.context.note(refusal: error, of: act)
+            guard (error as? StoreError)?.code == .conflict else { throw error }
             throw Problem.forbidden("an account has that name: only an operator may remove the user")
         }
     }

@@ -7,12 +7,20 @@ package import WebServing
 
 /// The API: finds the route, lets the caller in, and words every refusal as a problem.
 package struct APIFront: WebFront {
+    let kind: SessionKind
     let table: RouteTable
     private let apps: AppDirectory
     private let authenticator: Authenticator
     private let limits: CallerLimits
 
-    init(table: RouteTable, limits: CallerLimits, apps: AppDirectory, authenticator: Authenticator) {
+    init(
+        kind: SessionKind,
+        table: RouteTable,
+        limits: CallerLimits,
+        apps: AppDirectory,
+        authenticator: Authenticator
+    ) {
+        self.kind = kind
         self.table = table
         self.limits = limits
         self.apps = apps
@@ -51,7 +59,9 @@ package struct APIFront: WebFront {
     /// - Throws: What keeps the declaration from being read: without it the request must not be executed, because its page could not
     ///   read the answer.
     private func declaredOrigin(of request: Request) async throws -> String? {
-        guard let origin = request.headers.text(of: .origin), let app = CrossOrigin.app(of: request.uri.path),
+        // At the console no page but its own has business.
+        guard self.kind == .page, let origin = request.headers.text(of: .origin),
+            let app = CrossOrigin.app(of: request.uri.path),
             let spec = try await self.limits.arrive({ try await self.apps.spec(of: app) }),
             spec.api.origins.contains(where: { $0.text == origin })
         else { return nil }
@@ -82,6 +92,7 @@ package struct APIFront: WebFront {
             try await self.admit(request, match: match, connection: context.connection)
         }
         if let identity { exchange.admitted(identity.logged, of: identity.app) }
+        guard identity?.role != .viewer || match.route.isForViewers else { throw Caller.onlyOperators }
         if spec.azureHub != nil, let reason = match.route.embeddedOnly {
             throw Problem(.unprocessableContent, "the app's registrations are at its Azure hub: \(reason)", type: "hub")
         }
@@ -100,10 +111,17 @@ package struct APIFront: WebFront {
                 app: app,
                 spec: spec,
                 identity: identity,
-                client: client
+                client: client,
+                connection: context.connection,
+                via: self.via(request)
             )
             return try await match.route.handler(asked)
         }
+    }
+
+    /// By what way an act comes: from the console, unless a program says who it is.
+    private func via(_ request: Request) -> ActVia {
+        self.kind == .console && request.headers[.authorization] == nil ? .console : .api
     }
 
     /// Finds the app, and who asks: the caller, or where the route admits anybody the client.

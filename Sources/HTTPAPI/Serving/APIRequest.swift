@@ -28,6 +28,10 @@ final class APIRequest: Sendable {
     let identity: Caller?
     /// Who asks where no caller is known; nil on other routes.
     let client: IPAddress?
+    /// The other end of the connection.
+    let connection: SocketAddress?
+    /// By what way an act comes that it asks for.
+    let via: ActVia
 
     init(
         _ request: Request,
@@ -36,7 +40,9 @@ final class APIRequest: Sendable {
         app: AppID,
         spec: AppSpec,
         identity: Caller?,
-        client: IPAddress? = nil
+        client: IPAddress? = nil,
+        connection: SocketAddress? = nil,
+        via: ActVia = .api
     ) {
         self.head = request.head
         self.path = request.uri.path
@@ -52,6 +58,8 @@ final class APIRequest: Sendable {
         self.spec = spec
         self.identity = identity
         self.client = client
+        self.connection = connection
+        self.via = via
     }
 
     /// - Throws: ``Problem`` 401 on a route that admits anybody.

@@ -1,6 +1,7 @@
 import CResources
 import Payloads
 import PushModel
+import Store
 
 /// The API's description: `openapi.yaml`, with what it says of each push service filled in, and with the paths of any app.
 enum OpenAPIDocument {
@@ -49,6 +50,7 @@ enum OpenAPIDocument {
         "names of services": PushService.allCases.flatMap(\.names).joined(separator: ", "),
         "names in service": PushService.list(PushService.inService, otherNames: true),
         "pattern of names in service": Self.pattern(PushService.inService.flatMap(\.names)),
+        "acts": ActKind.all.map(\.rawValue).joined(separator: ", "),
         "queues": WorkQueue.allCases.map(\.description).joined(separator: ", "),
         "forms of classic handles": PushService.allCases.map(Self.classicHandle).joined(separator: ", "),
         "forms of handles": PushService.allCases.map(Self.handle).joined(separator: ", "),

@@ -28,6 +28,8 @@ struct Route: Sendable {
     let isClassic: Bool
     /// Why an app whose hub is over a wire has no such route; nil = it has.
     let embeddedOnly: String?
+    /// Whether viewers may ask for it: it changes nothing, and gives no handles.
+    let isForViewers: Bool
     let handler: @Sendable (APIRequest) async throws -> Response
 
     init(
@@ -37,6 +39,7 @@ struct Route: Sendable {
         body: BodyKind = .none,
         isClassic: Bool = false,
         embeddedOnly: String? = nil,
+        isForViewers: Bool? = nil,
         handler: @escaping @Sendable (APIRequest) async throws -> Response
     ) {
         self.method = method
@@ -45,6 +48,7 @@ struct Route: Sendable {
         self.body = body
         self.isClassic = isClassic
         self.embeddedOnly = embeddedOnly
+        self.isForViewers = isForViewers ?? (method == .get)
         self.handler = handler
     }
 

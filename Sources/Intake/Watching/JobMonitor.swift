@@ -59,7 +59,11 @@ package final class JobMonitor: Sendable {
 
     /// Jobs of any app as they are now; unknown ones are missing.
     func snapshots(of ids: [JobID]) async throws -> [Snapshot] {
-        let jobs = try await self.read(ids)
+        await self.snapshots(noting: try await self.read(ids))
+    }
+
+    /// Jobs as somebody has just read them.
+    package func snapshots(noting jobs: [Job]) async -> [Snapshot] {
         let isBlockable = jobs.contains { $0.state == .queued }
         let blockedReason = isBlockable ? await self.broker.status.blockedReason : nil
         return jobs.map { job in

@@ -26,6 +26,16 @@ package struct IPAddress: Hashable, Sendable {
     /// The address that stands for one client: the IPv4 address, or the /64 of an IPv6 address, because a host may use all of it.
     package var client: IPAddress { self.isIPv4 ? self : IPAddress(bits: (self.bits >> 64) << 64) }
 
+    /// The address as it is written, such as 192.0.2.1 and 2001:db8::1 (RFC 5952).
+    package var text: String {
+        guard !self.isIPv4 else {
+            return (0..<4).reversed().map { String((self.bits >> ($0 * 8)) & 0xFF) }.joined(separator: ".")
+        }
+        var (bits, text) = (self.bits.bigEndian, [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN)))
+        guard unsafe inet_ntop(AF_INET6, &bits, &text, socklen_t(text.count)) != nil else { return "" }
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
     /// An address of these bits in IPv6's form.
     package init(bits: UInt128) { self.bits = bits }
 

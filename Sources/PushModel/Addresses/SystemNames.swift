@@ -6,6 +6,13 @@ import Darwin
 
 /// Names of hosts, as the system knows them.
 package enum SystemNames {
+    /// The name that this host has for itself.
+    package static var host: String {
+        var text = [CChar](repeating: 0, count: 256)
+        guard unsafe gethostname(&text, text.count - 1) == 0 else { return "" }
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
     /// The addresses of a name, in digits; empty where there is none.
     ///
     /// The thread waits as long as the system does, which nothing can end.

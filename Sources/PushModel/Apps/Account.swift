@@ -4,6 +4,8 @@ package enum Role: String, Codable, Sendable, CaseIterable {
     case user
     /// Sends to any user or tag, and sees its own jobs.
     case sender
+    /// Sees all of the app, and changes nothing.
+    case viewer
     /// All of the app.
     case `operator`
 }

@@ -36,6 +36,9 @@ package struct Caller: Sendable, Hashable {
     /// Whether it speaks for the app, whose devices and users are its own affair: an operator, or a backend's key.
     package var actsForApp: Bool { self.role == .operator || self.role == .sender && self.key != nil }
 
+    /// Whether it sees all of the app.
+    package var seesAll: Bool { self.role == .operator || self.role == .viewer }
+
     /// Account or key with its kind, so that two callers never share data stored under it.
     package var description: String {
         switch self.identity {
@@ -54,11 +57,11 @@ package struct Caller: Sendable, Hashable {
         hasher.combine(self.identity)
     }
 
-    /// Whether the caller may see the job: operators see all jobs of the app, others their own.
+    /// Whether the caller may see the job: operators and viewers see all jobs of the app, others their own.
     package func maySee(_ job: Job) -> Bool {
         guard job.app == self.app else { return false }
         switch self.identity {
-        case _ where self.role == .operator: return true
+        case _ where self.seesAll: return true
         case .account(let name): return job.user == name && job.key == nil
         case .key(let name): return job.key == name
         }

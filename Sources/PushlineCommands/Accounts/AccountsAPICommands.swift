@@ -71,7 +71,7 @@ struct AccountsChangeCommand: AsyncParsableCommand {
     @Argument(help: "The account's name.")
     var name: String
 
-    @Option(help: "user, sender or operator.", completion: KnownValues.accountRoles)
+    @Option(help: "user, sender, viewer or operator.", completion: KnownValues.accountRoles)
     var role: String?
 
     @Flag(help: "Change the password.")

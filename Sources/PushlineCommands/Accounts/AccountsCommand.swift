@@ -30,7 +30,10 @@ struct AccountsCommand: AsyncParsableCommand {
         var name: String
 
         @Option(
-            help: "user (its own devices and sends), sender (sends to anyone) or operator (everything of the app).",
+            help: """
+                user (its own devices and sends), sender (sends to anyone), viewer (sees everything of the app, changes nothing) or operator \
+                (everything of the app).
+                """,
             completion: KnownValues.accountRoles
         )
         var role: String
@@ -48,7 +51,9 @@ struct AccountsCommand: AsyncParsableCommand {
             guard !self.name.utf8.contains(UInt8(ascii: ":")) else {
                 throw ValidationError("An account's name must not contain a colon: nobody could sign in with it.")
             }
-            guard Role(rawValue: self.role) != nil else { throw ValidationError("--role is user, sender or operator.") }
+            guard Role(rawValue: self.role) != nil else {
+                throw ValidationError("--role is user, sender, viewer or operator.")
+            }
             guard self.passwordFile == nil || !self.passwordStdin else {
                 throw ValidationError("Give --password-file or --password-stdin, not both.")
             }
@@ -72,7 +77,10 @@ struct AccountsCommand: AsyncParsableCommand {
                     )
                 }
                 let account = Account(app: app, name: name, role: role, isDisabled: false, created: .now)
-                try await store.apply(.account(.put(account, passwordHash: hash)))
+                let kind = known == nil ? ActKind.accountAdd : .accountChange
+                _ = try await store.act(.ofHost(kind, app: app, user: name, target: role.rawValue)) {
+                    try await store.apply(.account(.put(account, passwordHash: hash)))
+                }
                 return (app, known == nil)
             }
             let output = JSONValue.members([

@@ -33,9 +33,11 @@ struct AppsCommand: AsyncParsableCommand {
                 for (app, spec) in apps {
                     let before = try await store.app(app)
                     let isChanged: Bool
-                    do { isChanged = try await store.apply(.app(app, spec)) } catch let error as StoreError
-                        where error.code == .conflict
-                    {
+                    do {
+                        isChanged = try await store.act(.ofHost(.appApply, app: app)) {
+                            try await store.apply(.app(app, spec))
+                        }
+                    } catch let error as StoreError where error.code == .conflict {
                         throw CommandFailure.failed("apps.\(app): \(error.message)")
                     }
                     changes.append(Change(app: app, before: before, after: spec, isChanged: isChanged))

@@ -89,9 +89,11 @@ struct HubRulesCommand: AsyncParsableCommand {
                     secondaryKey: HubKey.make(),
                     created: .now
                 )
-                do { try await store.apply(.hubRule(.add(rule))) } catch let error as StoreError
-                    where error.code == .conflict
-                {
+                do {
+                    _ = try await store.act(.ofHost(.ruleAdd, app: rule.app, target: self.name)) {
+                        try await store.apply(.hubRule(.add(rule)))
+                    }
+                } catch let error as StoreError where error.code == .conflict {
                     throw CommandFailure.failed(
                         "\(rule.app) has a rule named \"\(self.name)\"; choose another name, or delete that rule"
                     )
@@ -166,7 +168,12 @@ struct HubRulesCommand: AsyncParsableCommand {
             let text = HubKey.make()
             let app = try await self.host.withStore(isChanging: true) { store in
                 let app = try await self.app.id(in: store)
-                guard try await store.apply(.hubRule(.replace(key, with: text, ofRule: self.name, app: app))) else {
+                let isThere = try await store.act(
+                    .ofHost(.ruleChange, app: app, target: "\(self.name), \(self.key) key")
+                ) {
+                    try await store.apply(.hubRule(.replace(key, with: text, ofRule: self.name, app: app)))
+                }
+                guard isThere else {
                     throw CommandFailure.failed("\(app) has no rule named \"\(self.name)\"")
                 }
                 return app
@@ -192,7 +199,10 @@ struct HubRulesCommand: AsyncParsableCommand {
         func run() async throws {
             let app = try await self.host.withStore(isChanging: true) { store in
                 let app = try await self.app.id(in: store)
-                guard try await store.apply(.hubRule(.delete(named: self.name, app: app))) else {
+                let isThere = try await store.act(.ofHost(.ruleRemove, app: app, target: self.name)) {
+                    try await store.apply(.hubRule(.delete(named: self.name, app: app)))
+                }
+                guard isThere else {
                     throw CommandFailure.failed("\(app) has no rule named \"\(self.name)\"")
                 }
                 return app

@@ -25,7 +25,10 @@ struct KeysCommand: AsyncParsableCommand {
         var name: String
 
         @Option(
-            help: "sender (sends to anyone, sees its own jobs) or operator (everything of the app).",
+            help: """
+                sender (sends to anyone, sees its own jobs), viewer (sees everything of the app, changes nothing) or operator (everything of the \
+                app).
+                """,
             completion: KnownValues.keyRoles
         )
         var role: String
@@ -33,7 +36,7 @@ struct KeysCommand: AsyncParsableCommand {
         func validate() throws {
             do { try APIKey.check(name: self.name) } catch { throw ValidationError("\(error.reason).") }
             guard let role = Role(rawValue: self.role), role != .user else {
-                throw ValidationError("--role is sender or operator.")
+                throw ValidationError("--role is sender, viewer or operator.")
             }
         }
 
@@ -44,7 +47,9 @@ struct KeysCommand: AsyncParsableCommand {
                 let app = try await self.app.id(in: store)
                 let key = APIKey(app: app, name: self.name, role: role, created: .now, revoked: nil)
                 do {
-                    try await store.apply(.key(.add(key, hash: secret.hash)))
+                    _ = try await store.act(.ofHost(.keyAdd, app: app, target: "\(self.name), \(role.rawValue)")) {
+                        try await store.apply(.key(.add(key, hash: secret.hash)))
+                    }
                 } catch let error as StoreError where error.code == .conflict {
                     throw CommandFailure.failed(try await store.takenKeyName(self.name, app: app))
                 }

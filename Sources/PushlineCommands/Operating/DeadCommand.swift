@@ -6,7 +6,7 @@ struct DeadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dead",
         abstract: "List, show, replay or discard dead letters.",
-        subcommands: [List.self, Show.self, ReplayOne.self, Discard.self],
+        subcommands: [List.self, DeadGroupsCommand.self, Show.self, ReplayOne.self, Discard.self],
         defaultSubcommand: List.self
     )
 
@@ -65,44 +65,57 @@ struct DeadCommand: AsyncParsableCommand {
     struct ReplayOne: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "replay",
-            abstract: "Replay a dead letter.",
+            abstract: "Replay a dead letter, or all that match.",
             discussion: """
                 The devices of a batch are tried again, and a registration or a send is queued again; its job runs on. \
                 It is refused where the job was cancelled or its time is over. Fix the cause first; otherwise the message is \
                 dead-lettered again under a new number.
+
+                With --queue, --type or --reason it replays all that match and are there now; those that are refused stay.
                 """
         )
 
         @OptionGroup var server: ServerOptions
+        @OptionGroup var matching: DeadLetterMatching
 
         @Argument(help: "The dead letter's number.")
-        var id: String
+        var id: String?
+
+        func validate() throws { try self.matching.check(self.id) }
 
         func run() async throws {
-            let replay = try await self.server.client().replay(deadLetter: self.id)
+            guard let id = self.id else { return try await self.matching.replay(self.server) }
+            let replay = try await self.server.client().replay(deadLetter: id)
             try self.server.show(replay) {
                 let devices = replay.devices.map { ", \($0) devices" } ?? ""
-                return [Console.safe("\(self.id): replayed\(devices); pushline job \(replay.job) shows how it goes on")]
+                return [Console.safe("\(id): replayed\(devices); pushline job \(replay.job) shows how it goes on")]
             }
         }
     }
 
     struct Discard: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a dead letter for good. Its job's counts stay."
+            abstract: "Remove a dead letter for good, or all that match. The counts of their jobs stay."
         )
 
         @OptionGroup var server: ServerOptions
 
         @OptionGroup var rest: DeadOfNoApp
+        @OptionGroup var matching: DeadLetterMatching
 
         @Argument(help: "The dead letter's number.")
-        var id: String
+        var id: String?
+
+        func validate() throws {
+            try self.matching.check(self.id)
+            guard !self.rest.ofNoApp || self.id != nil else { throw ValidationError("--of-no-app takes a number.") }
+        }
 
         func run() async throws {
-            guard !self.rest.ofNoApp else { return try await self.rest.discard(self.id, self.server) }
-            try await self.server.client().discard(deadLetter: self.id)
-            try self.server.show(["discarded": self.id]) { [Console.safe("\(self.id): discarded")] }
+            guard let id = self.id else { return try await self.matching.discard(self.server) }
+            guard !self.rest.ofNoApp else { return try await self.rest.discard(id, self.server) }
+            try await self.server.client().discard(deadLetter: id)
+            try self.server.show(["discarded": id]) { [Console.safe("\(id): discarded")] }
         }
     }
 }

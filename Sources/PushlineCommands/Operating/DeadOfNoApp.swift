@@ -55,7 +55,9 @@ struct DeadOfNoApp: ParsableArguments {
         let host = try self.host(server)
         let removed = try await host.withStore(isChanging: true) { store in
             guard let number = Int64(id) else { return false }
-            return try await store.discard(deadLetter: number, app: nil) != nil
+            return try await store.act(.ofHost(.deadDiscard, target: "\(number) of no app")) {
+                try await store.discard(deadLetter: number, app: nil) != nil
+            }
         }
         guard removed else {
             throw CommandFailure.failed("there is no dead letter \(Console.safe(id)) that names no declared app")

@@ -104,13 +104,13 @@ struct QueueTarget: ParsableArguments {
             (self.config.map { ["--config", $0] } ?? []) + ["--format", self.server.format.rawValue]
         )
         let (wasPaused, pauses) = try await host.withStore(isChanging: true) { store in
-            var wasPaused = true
-            if pausing {
-                try await store.apply(.pause(.begin(queue, app: nil, by: "host:\(NSUserName())")))
-            } else {
-                wasPaused = try await store.apply(.pause(.end(queue, app: nil)))
+            let act = NewAct.ofHost(pausing ? .queuePause : .queueResume, target: "\(queue), all apps")
+            let isChanged = try await store.act(act) {
+                try await store.apply(
+                    .pause(pausing ? .begin(queue, app: nil, by: NewAct.hostUser) : .end(queue, app: nil))
+                )
             }
-            return (wasPaused, try await store.pauses().filter { $0.queue == queue })
+            return (pausing || isChanged, try await store.pauses().filter { $0.queue == queue })
         }
         let own = pauses.compactMap(\.app).sorted().map(\.name)
         host.show(

@@ -95,22 +95,74 @@ struct ListJobsCommand: AsyncParsableCommand {
 struct CancelJobCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
-        abstract: "Cancel a send that has not finished.",
+        abstract: "Cancel a send that has not finished, or all that match.",
         discussion: """
             Unsent devices in batches count as cancelled; devices not yet in a batch are not counted. `pushline job ID` shows \
             how many were reached. Its state is cancelling while devices at a worker are counted; `pushline job ID --watch` \
             shows how it ends. A final job cannot be cancelled.
+
+            With --label, --state, --by-key or --user it cancels all unfinished sends that match and are there now; --dry-run only counts them.
             """
     )
 
     @OptionGroup var server: ServerOptions
 
+    @Option(help: "All sends with this label.")
+    var label: String?
+
+    @Option(help: "All sends in this state, such as queued.", completion: KnownValues.jobStates)
+    var state: String?
+
+    @Option(help: "All sends that the key of this name asked for.")
+    var byKey: String?
+
+    @Option(help: "All sends by this user.")
+    var user: String?
+
+    @Flag(help: "Count those that match, and cancel none.")
+    var dryRun = false
+
     @Argument(help: "The job's id.")
-    var id: String
+    var id: String?
+
+    private var filter: JobFilter {
+        JobFilter(label: self.label, state: self.state, key: self.byKey, user: self.user)
+    }
+
+    func validate() throws {
+        try KnownValues.check(self.state, "--state", KnownValues.jobStateNames)
+        guard (self.id == nil) == (self.filter != JobFilter()) else {
+            throw ValidationError(
+                "Give the id of one send, or --label, --state, --by-key or --user for all that match."
+            )
+        }
+        guard self.id == nil || !self.dryRun else { throw ValidationError("--dry-run goes with all that match.") }
+    }
 
     func run() async throws {
-        let job = try await self.server.withJob(self.id) { try await $0.cancel(self.id) }
+        guard let id = self.id else { return try await self.cancelAll() }
+        let job = try await self.server.withJob(id) { try await $0.cancel(id) }
         try self.server.show(job) { ["\(job.id)  \(JobLines(job: job).progress)"] }
+    }
+
+    private func cancelAll() async throws {
+        let client = try self.server.client()
+        var (matched, cancelled, isComplete) = (0, 0, true)
+        if let last = try await client.jobs(kind: "send", limit: 1).items.first?.id {
+            while true {
+                let part = try await client.cancel(self.filter, upTo: last, dryRun: self.dryRun)
+                matched += part.matched
+                cancelled += part.cancelled
+                isComplete = part.isComplete
+                guard !self.dryRun, !part.isComplete || part.left > 0, part.matched > 0 else { break }
+                // They are counted again.
+                matched -= part.left
+            }
+        }
+        try self.server.show(["matched": matched, "cancelled": cancelled]) {
+            let count = "\(isComplete ? "" : "at least ")\(Plural.of(matched, "send"))"
+            return [self.dryRun ? "\(count) would be cancelled" : "\(count) found, \(cancelled) cancelled"]
+        }
     }
 }
 

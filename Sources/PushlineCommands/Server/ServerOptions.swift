@@ -73,7 +73,6 @@ enum Pages {
             let page = try await next(min(1000, limit - items.count), cursor)
             items += page.items
             cursor = page.cursor
-            if page.items.isEmpty { break }
         } while cursor != nil && items.count < limit
         return Array(items.prefix(limit))
     }

@@ -88,7 +88,7 @@ struct StoreMigrateCommand: AsyncParsableCommand {
         }
         for (step, number) in steps {
             Console.note("pushline: version \(number): \(step.summary) ...")
-            try store.takeStep(to: number, as: self.role)
+            try store.takeStep(to: number, as: self.role, by: .ofHost(.storeMigrate, target: "version \(number)"))
         }
         return copy
     }

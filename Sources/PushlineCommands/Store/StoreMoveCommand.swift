@@ -43,7 +43,7 @@ struct StoreMoveCommand: AsyncParsableCommand {
         var progress = ProgressLine(of: "row")
         let rows: Int
         do {
-            rows = try Composition.move(from: source, to: target, as: owner) { count, total in
+            rows = try Composition.move(from: source, to: target, as: owner, by: .ofHost(.storeMove)) { count, total in
                 progress.show(count, share: total > 0 ? Double(count) / Double(total) : 1)
             }
             progress.end()

@@ -38,7 +38,11 @@ struct StoreRestoreCommand: AsyncParsableCommand {
         let unfinished: UnfinishedSends?
         let behind: Int?
         do {
-            unfinished = try store.restore(from: self.file, stoppingUnfinished: self.stopUnfinished)
+            unfinished = try store.restore(
+                from: self.file,
+                stoppingUnfinished: self.stopUnfinished,
+                by: .ofHost(.storeRestore, target: self.stopUnfinished ? "unfinished sends stopped" : nil)
+            )
             let pending = try store.pendingSteps(as: nil)
             behind = pending.steps.isEmpty ? nil : pending.found.number
         } catch let error as StoreError {

@@ -58,6 +58,31 @@ struct APIServer {
             onServing: self.parts.manager.ready,
             logger: logger
         )
-        return api.services + (try server.services(api.responder))
+        return api.services + (try server.services(api.responder)) + (try self.console(api))
+    }
+
+    /// The console's server, where there is one.
+    private func console(_ api: API) throws -> [any Service] {
+        let settings = self.configuration.api
+        guard settings.consolePort != 0 else { return [] }
+        guard settings.certificateFile != nil || IPAddress.isLoopback(host: settings.consoleHost) else {
+            throw ConfigurationError(
+                "api.console_host: \(settings.consoleHost) is not a loopback address, and an operator's session is not for "
+                    + "plain HTTP: give api.certificate_file and api.key_file, or serve the console on 127.0.0.1"
+            )
+        }
+        let server = WebServer(
+            configuration: self.configuration,
+            section: "api",
+            prefix: "console_",
+            host: settings.consoleHost,
+            port: settings.consolePort,
+            certificateFile: settings.certificateFile,
+            keyFile: settings.keyFile,
+            message: "The console is served",
+            onServing: {},
+            logger: self.parts.logger
+        )
+        return try server.services(api.console)
     }
 }

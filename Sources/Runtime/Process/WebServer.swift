@@ -18,6 +18,8 @@ struct WebServer {
     let configuration: PushlineConfiguration
     /// The section of the configuration that has host, port and certificate.
     let section: String
+    /// What the names of its keys for host and port begin with.
+    var prefix = ""
     let host: String
     let port: Int
     let certificateFile: String?
@@ -41,7 +43,7 @@ struct WebServer {
                 Plain HTTP is served to other machines, and passwords and keys travel unencrypted: configure certificate_file \
                 and key_file, or put a proxy with TLS before it
                 """,
-                metadata: ["setting": "\(self.section).host", "server.address": "\(self.host)"]
+                metadata: ["setting": "\(self.section).\(self.prefix)host", "server.address": "\(self.host)"]
             )
         }
         let respond = HTTPListener<HTTP1Channel>.answer(with: responder, logger: self.logger.quiet)
@@ -70,7 +72,7 @@ struct WebServer {
             child: child,
             host: self.host,
             ports: [self.port],
-            keys: "\(self.section).host, \(self.section).port",
+            keys: "\(self.section).\(self.prefix)host, \(self.section).\(self.prefix)port",
             claim: Composition.store(self.configuration).portClaim,
             limits: self.connections,
             logger: logger.quiet,

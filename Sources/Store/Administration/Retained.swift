@@ -22,4 +22,6 @@ package enum Retained: Sendable, CaseIterable {
     case templates
     /// Sessions, as soon as they have ended, whatever the age.
     case sessions
+    /// What operators have done, from when it was begun.
+    case acts
 }

@@ -46,6 +46,12 @@ package struct DeadLetterQuery: Sendable {
     package var app: AppID?
     /// The only one to look for, with its body.
     package var number: Int64?
+    /// Those from this queue, of this type, with this reason alone; nil = any.
+    package var queue: String?
+    package var type: String?
+    package var reason: String?
+    /// The newest one to list: later ones are left out.
+    package var upTo: Int64?
     /// The cursor of the page before.
     package var cursor: String?
     /// 1 to 1000.

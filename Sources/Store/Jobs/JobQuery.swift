@@ -16,7 +16,11 @@ package struct JobQuery: Sendable {
     package var key: String?
     package var kind: JobKind?
     package var label: JobLabel?
+    /// Whether it is for jobs that have not come to their end alone.
+    package var isUnfinished: Bool
     package var since: Timestamp?
+    /// The newest one to list: later ones are left out.
+    package var upTo: JobID?
     package var cursor: String?
     /// 1 to 1000.
     package var limit: Int
@@ -29,7 +33,9 @@ package struct JobQuery: Sendable {
         key: String? = nil,
         kind: JobKind? = nil,
         label: JobLabel? = nil,
+        isUnfinished: Bool = false,
         since: Timestamp? = nil,
+        upTo: JobID? = nil,
         cursor: String? = nil,
         limit: Int = 100
     ) {
@@ -40,7 +46,9 @@ package struct JobQuery: Sendable {
         self.key = key
         self.kind = kind
         self.label = label
+        self.isUnfinished = isUnfinished
         self.since = since
+        self.upTo = upTo
         self.cursor = cursor
         self.limit = limit
     }

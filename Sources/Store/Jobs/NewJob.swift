@@ -26,6 +26,8 @@ package final class NewJob: Sendable {
     package let recipients: RecipientList?
     /// The request that asks for it; nil = it is not known.
     package let request: RequestID?
+    /// The act that its acceptance is, of a user's removal; nil = none that is kept.
+    package let act: NewAct?
 
     /// The lifetime of a user's removal: longer than any queue is paused, for one that expired would be half done (decision 33).
     package static let removalLifetime = Duration.seconds(3650 * 86_400)
@@ -44,7 +46,8 @@ package final class NewJob: Sendable {
         notification: NewRichNotification? = nil,
         label: JobLabel? = nil,
         recipients: RecipientList? = nil,
-        request: RequestID? = nil
+        request: RequestID? = nil,
+        act: NewAct? = nil
     ) {
         self.id = id
         self.app = app
@@ -60,6 +63,7 @@ package final class NewJob: Sendable {
         self.label = label
         self.recipients = recipients
         self.request = request
+        self.act = act
     }
 
     /// The same job, with the routing key of the process that waits for its answer.
@@ -83,7 +87,8 @@ package final class NewJob: Sendable {
             notification: self.notification,
             label: self.label,
             recipients: self.recipients,
-            request: self.request
+            request: self.request,
+            act: self.act
         )
     }
 

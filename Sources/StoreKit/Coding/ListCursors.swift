@@ -4,7 +4,7 @@ package import Store
 
 /// A kind of list.
 package enum PagedList: String, Sendable, CaseIterable {
-    case accounts, registrations, jobs, deliveries, notifications, deadLetters
+    case accounts, registrations, jobs, deliveries, notifications, deadLetters, acts
 }
 
 /// The cursors of lists: the number of the last row that was given, sealed.

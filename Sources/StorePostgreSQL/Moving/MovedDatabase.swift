@@ -1,4 +1,5 @@
-import Store
+import PushModel
+package import Store
 import StoreKit
 package import StoreSQL
 
@@ -213,13 +214,14 @@ extension MovedDatabase: MoveTarget {
         }
     }
 
-    package func finish(_ state: MovedState, numbers: [String: Int64]) throws {
+    package func finish(_ state: MovedState, numbers: [String: Int64], by act: NewAct?) throws {
         let sequences = MovedTable.all.filter(\.isNumbered).map { table in
             PostgreSQLStatement(
                 "SELECT setval(to_regclass(\(table.sequence)), greatest($1, 1), $1 > 0) AS number",
                 [.integer(numbers[table.name] ?? 0)]
             )
         }
+        let entry = act.map { [PostgreSQLStatement(shared: ActTable.insertion($0, at: .now))] } ?? []
         let (unfinished, scheduled) = state.backlog
         let rest = [
             PostgreSQLStatement("UPDATE backlog SET unfinished = 0, scheduled = 0 WHERE slot <> 0"),
@@ -236,7 +238,7 @@ extension MovedDatabase: MoveTarget {
             PostgreSQLStatement("COMMIT"),
         ]
         // In the transaction that keeps programs away.
-        _ = try self.send(sequences + rest, over: self.keeper)
+        _ = try self.send(sequences + entry + rest, over: self.keeper)
         _ = try self.send(Schema.tableNames.map { PostgreSQLStatement("ANALYZE \($0)") })
     }
 }

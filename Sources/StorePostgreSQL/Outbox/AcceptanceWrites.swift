@@ -52,7 +52,7 @@ struct AcceptanceWrites: Sendable {
         reads += RichRoom.reads(for: self.notifications, app: "\(self.number)")
         for removal in self.jobs.compactMap(\.removal) {
             reads.append(self.registrations.removalUnderWay(of: removal.user))
-            reads += self.registrations.begin(removal, job: 0).reads
+            reads += self.registrations.begin(removal, job: 0, act: nil).reads
         }
         return reads
     }
@@ -141,7 +141,7 @@ struct AcceptanceWrites: Sendable {
             for (index, job) in writes.jobs.enumerated() {
                 guard let removal = job.removal else { continue }
                 let underWay: JobID? = try answers.removeFirst().first?["id"]
-                let rows = Array(answers.prefix(writes.registrations.begin(removal, job: 0).reads.count))
+                let rows = Array(answers.prefix(writes.registrations.begin(removal, job: 0, act: nil).reads.count))
                 self.removals[index] = (underWay, rows)
                 answers.removeFirst(rows.count)
             }
@@ -172,7 +172,8 @@ struct AcceptanceWrites: Sendable {
                 others += try found.room.keep(notification, at: self.clock.wall)
             }
             guard let removal = admitted.job.removal, let read = found.removals[admitted.index] else { continue }
-            others += try self.registrations.begin(removal, job: sequence).decide(read.rows).writes
+            others += try self.registrations.begin(removal, job: sequence, act: admitted.job.act).decide(read.rows)
+                .writes
         }
         var writes = found.room.guards
         // While an app has nothing, its declaration may change, which holds its row.

@@ -1,3 +1,4 @@
+import PushModel
 package import Store
 package import StoreKit
 import StoreSQL
@@ -62,13 +63,14 @@ package struct Migrator {
     /// - Parameters:
     ///   - number: The version to which it leads; nothing is done where another has taken it.
     ///   - role: The programs' role, which is there, and another than the tables' owner.
+    ///   - act: The act that it is; its entry is written with the step.
     /// - Returns: Whether it was taken here.
     /// - Throws: ``StoreError``: the tables are locked all the time, or what PostgreSQL says.
     @discardableResult
-    package func takeStep(to number: Int, programs role: String) throws -> Bool {
+    package func takeStep(to number: Int, programs role: String, by act: NewAct? = nil) throws -> Bool {
         var left = Self.attempts
         while true {
-            do { return try self.attempt(number, role) } catch let error as WireFault {
+            do { return try self.attempt(number, role, act) } catch let error as WireFault {
                 left -= 1
                 guard error.isLockTimeout, left > 0 else { throw error.ofRead }
             }
@@ -86,7 +88,7 @@ package struct Migrator {
     }
 
     /// One at a time; all of it or nothing.
-    private func attempt(_ number: Int, _ role: String) throws -> Bool {
+    private func attempt(_ number: Int, _ role: String, _ act: NewAct?) throws -> Bool {
         do {
             let (schema, programs) = try self.begin(role)
             let found = try Schema.found(self.wire, until: .now + Self.patience)
@@ -98,9 +100,10 @@ package struct Migrator {
             if number == 1 {
                 try self.makeTables(schema: schema, programs: programs)
             } else {
-                // Of our own: no text of theirs has such a sign.
-                let parts = self.plan.steps[number - 2].sql.split(separator: ";")
-                _ = try self.send(parts.map { PostgreSQLStatement(String($0)) })
+                try self.make(self.plan.steps[number - 2].statements, schema: schema, programs: programs)
+            }
+            if let act, number >= Schema.versionWithActs {
+                _ = try self.send([PostgreSQLStatement(shared: ActTable.insertion(act, at: .now))])
             }
             let version = self.plan.version(number, after: found ?? .first)
             _ = try self.send([
@@ -154,10 +157,19 @@ package struct Migrator {
     }
 
     private func makeTables(schema: String, programs: String) throws {
-        let made = try self.send(Schema.tables.map { PostgreSQLStatement($0) } + [Self.ownSequences])
-        let sequences = try Schema.sequences + (made.last?.rows ?? []).map { try $0["name"] as String }
-        let rights = Self.rights(schema: schema, role: programs, sequences: sequences)
-        _ = try self.send(rights.map { PostgreSQLStatement($0) } + [SchemaKeys.random().insertion])
+        try self.make(Schema.tables, schema: schema, programs: programs)
+        let keep = "REVOKE INSERT, UPDATE, DELETE ON store_version, store_key FROM \(programs)"
+        _ = try self.send([PostgreSQLStatement(keep), SchemaKeys.random().insertion])
+    }
+
+    /// Makes tables, and gives the programs the rights to them.
+    private func make(_ statements: [String], schema: String, programs: String) throws {
+        let relations = Schema.relations(of: statements)
+        let made = try self.send(statements.map { PostgreSQLStatement($0) } + [Self.ownSequences(of: relations)])
+        let own = try (made.last?.rows ?? []).map { try $0["name"] as String }
+        let sequences = own + Schema.sequences(of: statements)
+        let rights = Self.rights(to: relations, sequences, schema: schema, role: programs)
+        _ = try self.send(rights.map { PostgreSQLStatement($0) })
     }
 
     private func send(_ statements: [PostgreSQLStatement]) throws(WireFault) -> [SQLAnswer] {
@@ -165,32 +177,42 @@ package struct Migrator {
     }
 
     /// The sequences of our tables' columns, whose last number a program asks for.
-    private static let ownSequences = PostgreSQLStatement(
-        """
-        SELECT quote_ident(sequence.relname) AS name FROM pg_class sequence
-            JOIN pg_depend ON pg_depend.objid = sequence.oid AND pg_depend.classid = 'pg_class'::regclass
-                AND pg_depend.refclassid = 'pg_class'::regclass AND pg_depend.deptype IN ('a', 'i')
-            JOIN pg_class owner ON owner.oid = pg_depend.refobjid
-        WHERE sequence.relkind = 'S' AND owner.relname = ANY ($1::text[])
-            AND owner.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
-        """,
-        [.texts(Schema.relations)]
-    )
+    private static func ownSequences(of relations: [String]) -> PostgreSQLStatement {
+        PostgreSQLStatement(
+            """
+            SELECT quote_ident(sequence.relname) AS name FROM pg_class sequence
+                JOIN pg_depend ON pg_depend.objid = sequence.oid AND pg_depend.classid = 'pg_class'::regclass
+                    AND pg_depend.refclassid = 'pg_class'::regclass AND pg_depend.deptype IN ('a', 'i')
+                JOIN pg_class owner ON owner.oid = pg_depend.refobjid
+            WHERE sequence.relkind = 'S' AND owner.relname = ANY ($1::text[])
+                AND owner.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+            """,
+            [.texts(relations)]
+        )
+    }
 
     /// The rights to our own tables alone: others may stand beside them.
     ///
     /// - Parameters:
-    ///   - schema: Its name, in quotes where it needs them.
+    ///   - relations: The names of tables and views.
+    ///   - sequences: Those of sequences, in quotes where they need them.
+    ///   - schema: Its name, as that of a sequence.
     ///   - role: As the schema's.
-    ///   - sequences: As the schema's.
     /// - Returns: The statements.
-    private static func rights(schema: String, role: String, sequences: [String]) -> [String] {
-        [
-            "GRANT USAGE ON SCHEMA \(schema) TO \(role)",
-            "GRANT SELECT, INSERT, UPDATE, DELETE ON \(Schema.relations.joined(separator: ", ")) TO \(role)",
-            "REVOKE INSERT, UPDATE, DELETE ON store_version, store_key FROM \(role)",
-            "GRANT USAGE ON SEQUENCE \(sequences.joined(separator: ", ")) TO \(role)",
-        ]
+    private static func rights(
+        to relations: [String],
+        _ sequences: [String],
+        schema: String,
+        role: String
+    ) -> [String] {
+        var rights = ["GRANT USAGE ON SCHEMA \(schema) TO \(role)"]
+        if !relations.isEmpty {
+            rights.append("GRANT SELECT, INSERT, UPDATE, DELETE ON \(relations.joined(separator: ", ")) TO \(role)")
+        }
+        if !sequences.isEmpty {
+            rights.append("GRANT USAGE ON SEQUENCE \(sequences.joined(separator: ", ")) TO \(role)")
+        }
+        return rights
     }
 }
 

@@ -47,6 +47,26 @@ extension Schema {
         """,
     ]
 
+    /// What operators have done.
+    ///
+    /// As with jobs, no app is taken for one of few: a list of one must not walk through what another has.
+    static let acts = [
+        """
+        CREATE TABLE act(
+            number \(number), app bigint REFERENCES app, at bigint NOT NULL, actor \(text) NOT NULL, via \(text) NOT NULL,
+            origin \(text) NOT NULL, kind \(text) NOT NULL, "user" \(text), target \(text), request \(text),
+            state \(text) NOT NULL, ended bigint, result \(text))
+        """,
+        "CREATE INDEX act_app ON act(app, number)",
+        "CREATE INDEX act_actor ON act(app, actor, number)",
+        "CREATE INDEX act_kind ON act(app, kind, number)",
+        "CREATE INDEX act_user ON act(app, \"user\") WHERE \"user\" IS NOT NULL",
+        """
+        ALTER TABLE act ALTER COLUMN app SET (n_distinct = 10000), ALTER COLUMN actor SET (n_distinct = -0.1),
+            ALTER COLUMN kind SET (n_distinct = -0.1)
+        """,
+    ]
+
     /// What quotas are compared with is added up when it is asked for: a row that each new content changes would be held by one at a time
     /// until its commit, and the lengths stand beside the bytes.
     static let contents = [

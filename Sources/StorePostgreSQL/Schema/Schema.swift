@@ -8,8 +8,14 @@ import StoreSQL
 /// Text is compared by its bytes (`COLLATE "C"`), as in every driver. What changes in a job's life stands in no index, so that such a
 /// change is written in place.
 enum Schema {
-    /// What has changed since version 1, which itself changes without steps until a release has it.
-    static let plan = SchemaPlan(steps: TrialStep.asked.map { SchemaStep(trial: $0) })
+    /// What has changed since version 1.
+    static let plan = SchemaPlan(
+        steps: [SchemaStep(.expand, "adds the table act", sql: Self.acts.joined(separator: ";"))]
+            + TrialStep.asked.map { SchemaStep(trial: $0) }
+    )
+
+    /// The version from which on there is the table of acts.
+    static let versionWithActs = 2
 
     /// What leads to version 1; its statements are ``tables``.
     static let creation = SchemaStep(.expand, "makes the tables", sql: "")
@@ -38,19 +44,25 @@ enum Schema {
         "ALTER TABLE delivery ALTER COLUMN job SET (n_distinct = -0.1)",
     ]
 
-    /// The names of the tables and views.
-    static var relations: [String] {
-        Self.tables.compactMap { $0.prefixMatch(of: #/CREATE (?:TABLE|VIEW) (\w+)/#).map { String($0.1) } }
+    /// What makes all that there is.
+    private static var statements: [String] { Self.tables + Self.plan.steps.flatMap(\.statements) }
+
+    /// The names of all tables and views.
+    static var relations: [String] { Self.relations(of: Self.statements) }
+
+    /// The names of the tables and views that some statements make.
+    static func relations(of statements: [String]) -> [String] {
+        statements.compactMap { $0.prefixMatch(of: #/CREATE (?:TABLE|VIEW) (\w+)/#).map { String($0.1) } }
     }
 
-    /// The names of the tables.
+    /// The names of all tables.
     static var tableNames: [String] {
-        Self.tables.compactMap { $0.prefixMatch(of: #/CREATE TABLE (\w+)/#).map { String($0.1) } }
+        Self.statements.compactMap { $0.prefixMatch(of: #/CREATE TABLE (\w+)/#).map { String($0.1) } }
     }
 
-    /// The names of the sequences that belong to no column.
-    static var sequences: [String] {
-        Self.tables.compactMap { $0.prefixMatch(of: #/CREATE SEQUENCE (\w+)/#).map { String($0.1) } }
+    /// The names of the sequences that some statements make, and that belong to no column.
+    static func sequences(of statements: [String]) -> [String] {
+        statements.compactMap { $0.prefixMatch(of: #/CREATE SEQUENCE (\w+)/#).map { String($0.1) } }
     }
 
     private static let frame = [
@@ -116,6 +128,11 @@ enum Schema {
         let (number, opensFrom) = (try row["version"] as Int64, try row["opens_from"] as Int64)
         return SchemaVersion(number: Int(number), opensFrom: Int(opensFrom))
     }
+}
+
+extension SchemaStep {
+    /// Its statements: no text of ours has such a sign.
+    var statements: [String] { self.sql.split(separator: ";").map(String.init) }
 }
 
 /// What the store makes its numbers and cursors with.

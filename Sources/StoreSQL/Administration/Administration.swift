@@ -20,6 +20,22 @@ extension AdministrationStore where Self: SQLEngine {
 }
 
 extension SQLTransaction where Value == Bool {
+    /// A change of a row: whether it is there.
+    ///
+    /// It is looked for first, so that nothing is written where it is not.
+    ///
+    /// - Parameters:
+    ///   - condition: Finds the row, by the table's key.
+    ///   - table: The table.
+    ///   - write: What is written then.
+    init(finding condition: SQLStatement, in table: String, write: SQLStatement) {
+        self.init(reading: "SELECT 1 AS found FROM \(raw: table) WHERE \(condition)") { rows in
+            rows.isEmpty
+                ? .nothing(false)
+                : SQLDecision(writing: [("\(write) WHERE \(condition)" as SQLStatement).expecting(1)], giving: true)
+        }
+    }
+
     /// A change of one statement: whether it changed anything.
     init(_ write: SQLStatement) {
         self.init(SQLDecision(writing: write) { $0.count > 0 })

@@ -25,7 +25,9 @@ extension HousekeepingStore where Self: SQLEngine {
         case .jobs: return try await self.removeJobs(age, from: cursor, limit: limit)
         case .contents: return try await self.removeContents(before: age.before, from: cursor, limit: limit)
         case .registrations: return try await self.removeRegistrations(before: age.before, limit: limit)
-        case .deadLetters: return try await self.removeDeadLetters(before: age.before, limit: limit)
+        case .deadLetters:
+            return try await self.removeFirst(of: "dead", by: "id", before: age.before, limit: min(limit, 100))
+        case .acts: return try await self.removeFirst(of: "act", by: "number", before: age.before, limit: limit)
         case .sessions: return try await self.removeSessions(limit: limit)
         case .templates: return try await self.removeTemplates(after: cursor, limit: limit)
         case .recipients: return try await self.removeRecipients(after: cursor, limit: limit)

@@ -20,10 +20,16 @@ enum HubRuleTable {
         case .replace(let key, let text, let name, let app):
             let column = key == .primary ? "primary_key" : "secondary_key"
             return SQLTransaction(
-                "UPDATE hub_rule SET \(raw: column) = \(text) WHERE app = \(SQLStatement.app(app)) AND name = \(name)"
+                finding: "app = \(SQLStatement.app(app)) AND name = \(name)",
+                in: "hub_rule",
+                write: "UPDATE hub_rule SET \(raw: column) = \(text)"
             )
         case .delete(let name, let app):
-            return SQLTransaction("DELETE FROM hub_rule WHERE app = \(SQLStatement.app(app)) AND name = \(name)")
+            return SQLTransaction(
+                finding: "app = \(SQLStatement.app(app)) AND name = \(name)",
+                in: "hub_rule",
+                write: "DELETE FROM hub_rule"
+            )
         }
     }
 }

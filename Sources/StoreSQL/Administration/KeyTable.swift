@@ -18,9 +18,9 @@ enum KeyTable {
             )
         case .revoke(let name, let app):
             SQLTransaction(
-                """
-                UPDATE api_key SET revoked = \(wall) WHERE app = \(SQLStatement.app(app)) AND name = \(name) AND revoked IS NULL
-                """
+                finding: "app = \(SQLStatement.app(app)) AND name = \(name) AND revoked IS NULL",
+                in: "api_key",
+                write: "UPDATE api_key SET revoked = \(wall)"
             )
         }
     }

@@ -18,7 +18,9 @@ package enum PauseTable {
             return SQLTransaction(SQLDecision(writing: mention + [pause]) { $0.last?.count == 1 })
         case .end(let queue, let app):
             return SQLTransaction(
-                "DELETE FROM pause WHERE queue = \(queue.description) AND app = \(self.number(of: app))"
+                finding: "queue = \(queue.description) AND app = \(self.number(of: app))",
+                in: "pause",
+                write: "DELETE FROM pause"
             )
         }
     }

@@ -43,15 +43,28 @@ extension SQLEngine {
         return ChoreChunk(rows: removed, next: ChoreChunk.next(times, from: cursor, limit: limit))
     }
 
-    /// Removes dead letters; those with a time in the future, from a wrong clock, stay and block no others.
-    package func removeDeadLetters(before: Int64, limit: Int) async throws -> ChoreChunk {
-        let limit = min(limit, 100)
-        let first: SQLStatement = "SELECT id FROM dead ORDER BY id LIMIT \(limit)"
-        let old: SQLStatement = "id IN (\(first)) AND at <= \(before)"
-        guard try await !self.rows("SELECT id FROM dead WHERE \(old) LIMIT 1").isEmpty else {
+    /// Removes the first rows of a table that has one more row each time; those with a time in the future, from a wrong clock, stay and block
+    /// no others.
+    ///
+    /// - Parameters:
+    ///   - table: The table, with the column `at`.
+    ///   - number: The column of its numbers.
+    ///   - before: Until when a row must have been written.
+    ///   - limit: The most rows.
+    /// - Returns: How many rows went.
+    /// - Throws: ``StoreError``.
+    package func removeFirst(
+        of table: String,
+        by number: String,
+        before: Int64,
+        limit: Int
+    ) async throws -> ChoreChunk {
+        let first: SQLStatement = "SELECT \(raw: number) FROM \(raw: table) ORDER BY \(raw: number) LIMIT \(limit)"
+        let old: SQLStatement = "\(raw: number) IN (\(first)) AND at <= \(before)"
+        guard try await !self.rows("SELECT 1 AS found FROM \(raw: table) WHERE \(old) LIMIT 1").isEmpty else {
             return ChoreChunk(rows: 0)
         }
-        let removed = try await self.remove("DELETE FROM dead WHERE \(old)")
+        let removed = try await self.remove("DELETE FROM \(raw: table) WHERE \(old)")
         return ChoreChunk(rows: removed, next: removed == limit ? 0 : nil)
     }
 

@@ -96,10 +96,13 @@ extension SQLEngine {
 
     /// Runs a transaction, again where what it has read has changed.
     ///
+    /// Where the task is at an act (``NewAct/current``), its entry is written with whatever is changed.
+    ///
     /// - Returns: Its value, when that is durable.
     /// - Throws: What the transaction throws; ``StoreError``.
     package func perform<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
-        try await self.repeating { try await self.attempt(transaction) }
+        let transaction = self.recorded(transaction)
+        return try await self.repeating { try await self.attempt(transaction) }
     }
 
     /// Does something again where what it has read has changed: six times at most, and for some ten seconds.
@@ -129,7 +132,10 @@ extension SQLEngine {
     /// - Returns: Its value.
     package func finish<Value: Sendable>(_ ended: Ended<Value>) async -> Value {
         for state in ended.states { self.countFinished(state) }
-        if !ended.closed.isEmpty { await self.closedBatches(of: ended.closed) }
+        // Its act has its entry.
+        if !ended.closed.isEmpty {
+            await NewAct.$current.withValue(nil) { await self.closedBatches(of: ended.closed) }
+        }
         return ended.value
     }
 }

@@ -54,6 +54,14 @@ package struct SQLTransaction<Value: Sendable>: Sendable {
     func adding(_ writes: [SQLStatement]) -> SQLTransaction {
         SQLTransaction(reading: self.reads) { try self.decide($0).adding(writes) }
     }
+
+    /// The same, with the entry of the act that it is, where it writes anything.
+    func recording(_ entry: SQLStatement) -> SQLTransaction {
+        SQLTransaction(reading: self.reads) { rows in
+            let decision = try self.decide(rows)
+            return decision.writes.isEmpty ? decision : decision.adding([entry])
+        }
+    }
 }
 
 /// What a transaction writes, and its value.

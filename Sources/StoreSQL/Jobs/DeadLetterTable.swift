@@ -32,6 +32,17 @@ package enum DeadLetterTable {
         """
     }
 
+    /// The most that a page looks at, where few of many are asked for.
+    private static let most = 5_000
+
+    /// Finds the dead letter at which looking for a page ends; no row for the end of the list.
+    fileprivate static func end(before: Int64, app: AppID?) -> SQLStatement {
+        """
+        SELECT number FROM dead WHERE app = \(self.owner(app)) AND number < \(before)
+        ORDER BY number DESC LIMIT 1 OFFSET \(raw: "\(self.most)")
+        """
+    }
+
     fileprivate static func body(of number: Int64, app: AppID?) -> SQLStatement {
         "SELECT body FROM dead WHERE app = \(self.owner(app)) AND number = \(number)"
     }
@@ -42,24 +53,30 @@ extension DeadLetterStore where Self: SQLEngine {
         let (cursors, app, now) = (self.cursors, query.app, self.clock.now)
         let before = try cursors.open(query.cursor, .deadLetters, of: app) ?? .max
         let limit = min(max(1, query.limit), 1000)
-        var (letters, bodies): ([SQLRow], [SQLRow]) = ([], [])
+        var (letters, bodies, last): ([SQLRow], [SQLRow], Int64?) = ([], [], nil)
         if let number = query.number {
             (letters, bodies) = try await self.rows(
                 DeadLetterTable.letter(number, app: app),
                 DeadLetterTable.body(of: number, app: app)
             )
         } else {
-            letters = try await self.rows(
-                DeadLetterTable.letters("dead.number < \(before)", app: app, limit: limit + 1)
-            )
+            let before = min(before, query.upTo.map { $0 < .max ? $0 + 1 : $0 } ?? .max)
+            if query.isFiltered {
+                last = try await self.rows(DeadLetterTable.end(before: before, app: app)).first.map { try $0["number"] }
+            }
+            let range: SQLStatement = "dead.number < \(before) AND dead.number >= \(last ?? 0)"
+            let conditions = SQLStatement(joining: [range] + query.conditions, with: " AND ")
+            letters = try await self.rows(DeadLetterTable.letters(conditions, app: app, limit: limit + 1))
         }
         let body: [UInt8]? = try bodies.first.map { try $0["body"] }
-        return try Page(
+        let page = try Page(
             letters.map { try DeadLetter($0, app: app, body: body, at: now) },
             limit: limit,
             cursor: { cursors.seal($0.id, .deadLetters, of: app) },
             item: { $0 }
         )
+        guard page.cursor == nil, let last else { return page }
+        return Page(items: page.items, cursor: cursors.seal(last, .deadLetters, of: app))
     }
 
     package func discard(deadLetter number: Int64, app: AppID?) async throws -> DeadLetter? {
@@ -71,6 +88,17 @@ extension DeadLetterStore where Self: SQLEngine {
                 return SQLDecision(writing: [DeadLetterTable.removal(of: try row["id"]).expecting(1)], giving: letter)
             }
         )
+    }
+}
+
+extension DeadLetterQuery {
+    fileprivate var isFiltered: Bool { !self.conditions.isEmpty }
+
+    fileprivate var conditions: [SQLStatement] {
+        [
+            self.queue.map { "dead.queue = \($0)" }, self.type.map { "dead.type = \($0)" },
+            self.reason.map { "dead.reason = \($0)" },
+        ].compactMap(\.self)
     }
 }
 

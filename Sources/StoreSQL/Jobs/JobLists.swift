@@ -18,6 +18,11 @@ extension JobStore where Self: SQLEngine {
     private func list(_ query: JobQuery) async throws -> Page<Job> {
         let cursors = self.cursors
         var before = try cursors.open(query.cursor, .jobs, of: query.app) ?? .max
+        if query.cursor == nil, let id = query.upTo {
+            let job: SQLStatement = "SELECT sequence FROM job WHERE id = \(id) AND app = \(SQLStatement.app(query.app))"
+            guard let row = try await self.rows(job).first else { return Page(items: [], cursor: nil) }
+            before = try row["sequence"] + 1
+        }
         let limit = min(max(1, query.limit), 1000)
         var last: Int64?
         if let end = query.end(before: before, findsStates: self.findsJobsByState) {
@@ -85,22 +90,38 @@ extension JobStore where Self: SQLEngine {
         let limit = min(max(1, query.limit), 1000)
         let outcome: SQLStatement = query.outcome.map { "AND delivery.class = \($0.count.number)" } ?? ""
         let pns: SQLStatement = query.pns.map { "AND delivery.pns = \($0.number)" } ?? ""
+        let job: SQLStatement = "(SELECT sequence FROM job WHERE id = \(query.job) AND app = \(SQLStatement.app(app)))"
+        var last: Int64?
+        if query.outcome != nil || query.pns != nil {
+            last = try await self.rows(
+                """
+                SELECT id FROM delivery WHERE job = \(job) AND id > \(after) ORDER BY id LIMIT 1 OFFSET \(raw: "\(DeliveryQuery.most)")
+                """
+            ).first.map { try $0["id"] }
+        }
         let rows = try await self.rows(
             """
             SELECT delivery.id AS number, delivery.pns, delivery.row, delivery.class, delivery.status, delivery.reason, delivery.at,
                 registration.id, registration."user", registration.user_shown, delivery.reference
             FROM delivery LEFT JOIN registration ON registration.row = delivery.row
-            WHERE delivery.job = (SELECT sequence FROM job WHERE id = \(query.job) AND app = \(SQLStatement.app(app)))
-                AND delivery.id > \(after) \(outcome) \(pns) ORDER BY delivery.id LIMIT \(limit + 1)
+            WHERE delivery.job = \(job) AND delivery.id > \(after) AND delivery.id <= \(last ?? .max) \(outcome) \(pns)
+            ORDER BY delivery.id LIMIT \(limit + 1)
             """
         )
-        return try Page(
+        let page = try Page(
             rows.map { (number: try $0["number"] as Int64, record: try DeliveryRecord($0, job: query.job)) },
             limit: limit,
             cursor: { cursors.seal($0.number, .deliveries, of: app) },
             item: \.record
         )
+        guard page.cursor == nil, let last else { return page }
+        return Page(items: page.items, cursor: cursors.seal(last, .deliveries, of: app))
     }
+}
+
+extension DeliveryQuery {
+    /// The most devices that a page looks at, where few of many are asked for.
+    fileprivate static let most = 20_000
 }
 
 extension JobQuery {
@@ -117,7 +138,8 @@ extension JobQuery {
     ///
     /// Otherwise a filter that matches none of very many jobs would keep a reader busy for long.
     fileprivate func end(before: Int64, findsStates: Bool) -> SQLStatement? {
-        let isFiltered = self.kind != nil || self.since != nil || self.pns != nil || self.state != nil
+        let isFiltered =
+            self.kind != nil || self.since != nil || self.pns != nil || self.state != nil || self.isUnfinished
         guard isFiltered || self.label != nil && self.isOfCaller else { return nil }
         let owner: SQLStatement? =
             self.label.map { "AND label = \($0.text)" } ?? self.user.map { "AND \"user\" = \($0.key.text)" }
@@ -156,6 +178,11 @@ extension JobQuery {
             )
         }
         if let state = self.state { conditions.append(self.condition(of: state)) }
+        // As with states: in an index of the unfinished, which only what has a better one does not go by.
+        if self.isUnfinished {
+            let isIndexed = !self.isOfCaller && self.label == nil
+            conditions.append(isIndexed ? "job.finished IS NULL" : "coalesce(job.finished, 0) = 0")
+        }
         return SQLStatement(joining: conditions, with: " AND ")
     }
 

@@ -1,3 +1,5 @@
+package import Store
+
 /// What a store has beside its tables.
 package struct MovedState: Sendable, Equatable {
     /// What seals the cursors of lists; random, so it tells stores apart.
@@ -65,6 +67,7 @@ package protocol MoveTarget: MovedStore {
     /// - Parameters:
     ///   - state: What the store that is moved has beside its tables.
     ///   - numbers: The highest number that each table has used, by its name.
+    ///   - act: The act that the move is, whose entry is written too.
     /// - Throws: ``StoreError``.
-    func finish(_ state: MovedState, numbers: [String: Int64]) throws
+    func finish(_ state: MovedState, numbers: [String: Int64], by act: NewAct?) throws
 }

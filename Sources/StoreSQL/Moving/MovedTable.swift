@@ -22,7 +22,7 @@ package struct MovedTable: Sendable {
     package static let all = [
         numbered("app"), numbered("account"), MovedTable("api_key", ["app", "name"]),
         MovedTable("hub_rule", ["app", "name"]),
-        MovedTable("pause", ["queue", "app"]), numbered("session"), numbered("credential"),
+        MovedTable("pause", ["queue", "app"]), numbered("act"), numbered("session"), numbered("credential"),
         MovedTable("rate_limit", ["app", "pns", "credential"]), numbered("template"),
         numbered("registration", by: "row"),
         numbered("tag_name"), MovedTable("tagged", ["tag", "pns", "row"]), numbered("dead_handle", by: "id"),

@@ -1,4 +1,4 @@
-import Store
+package import Store
 
 /// Moves a store into another driver's: every row with its numbers, table by table.
 ///
@@ -7,9 +7,14 @@ import Store
 package struct StoreMove {
     private let source: any MovedStore
     private let target: any MoveTarget
+    private let act: NewAct?
 
-    package init(from source: any MovedStore, to target: any MoveTarget) {
-        (self.source, self.target) = (source, target)
+    /// - Parameters:
+    ///   - source: Where it is.
+    ///   - target: Where it is to be.
+    ///   - act: The act that it is; its entry is written into the store that is there then.
+    package init(from source: any MovedStore, to target: any MoveTarget, by act: NewAct? = nil) {
+        (self.source, self.target, self.act) = (source, target, act)
     }
 
     /// Moves everything; the source stays as it is.
@@ -35,7 +40,7 @@ package struct StoreMove {
                 throw StoreError(.corrupt, "of the \(wanted) rows of the table \(table.name) \(found) are there")
             }
         }
-        try self.target.finish(state, numbers: self.numbers())
+        try self.target.finish(state, numbers: self.numbers(), by: self.act)
         return total
     }
 

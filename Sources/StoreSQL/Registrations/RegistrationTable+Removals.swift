@@ -1,5 +1,5 @@
 package import PushModel
-import Store
+package import Store
 import StoreKit
 
 // The tables `user_removal` and `removed_user`: how far each removal of a user is, and what stops earlier changes that arrive later
@@ -23,9 +23,14 @@ extension RegistrationTable {
     /// - Parameters:
     ///   - removal: Whose, and whether an account of that name may go.
     ///   - job: The sequence of the register job.
+    ///   - act: The act that it is.
     /// - Returns: The transaction. It throws ``StoreError``: ``StoreError/Code/conflict`` where there is an account that may not go,
     ///   ``StoreError/Code/lastOperator``.
-    package func begin(_ removal: (user: UserName, withAccount: Bool), job: Int64) -> SQLTransaction<Bool> {
+    package func begin(
+        _ removal: (user: UserName, withAccount: Bool),
+        job: Int64,
+        act: NewAct?
+    ) -> SQLTransaction<Bool> {
         let (user, app, name) = (removal.user, self.app, removal.user.key.text)
         let account = SQLTransaction<Bool>(
             reading: "SELECT 1 AS found FROM account WHERE app = \(app) AND name = \(name)"
@@ -52,7 +57,9 @@ extension RegistrationTable {
                 version = CASE WHEN excluded.version > removed_user.version THEN excluded.version ELSE removed_user.version END
             """,
         ]
-        return (removal.withAccount ? AccountTable.removal(of: user, app: "\(app)") : account).adding(locks + writes)
+        let entry = act.map { [ActTable.insertion($0, at: self.clock.wall)] } ?? []
+        let start = removal.withAccount ? AccountTable.removal(of: user, app: "\(app)") : account
+        return start.adding(locks + writes + entry)
     }
 
     /// Finds a row where a user was removed after a change.

@@ -146,7 +146,8 @@ package struct UserRemoval: Sendable {
             return """
                 SELECT route, key FROM idempotency WHERE app = \(app) AND caller = \(self.user.caller) AND job < \(self.job)
                 """
-        case .jobs, .deadLetters, .names: return nil
+        case .names: return ActTable.naming(self.user, app: app)
+        case .jobs, .deadLetters: return nil
         }
     }
 
@@ -183,9 +184,10 @@ package struct UserRemoval: Sendable {
                     AND key = \(try row["key"] as String) AND job < \(self.job)
                 """
             }
-        // Where the name stands once: in pauses, in sessions, and in names of tags that no device has.
+        // Where the name stands once, in pauses, in sessions, and in names of tags that no device has; and in what operators did.
         case .names:
             return [
+                ActTable.forget(self.user, in: try numbers(), digest: table.digest.number(of: self.user)),
                 "UPDATE pause SET by = 'an account that was removed' WHERE app = \(app) AND by = \(self.user.caller)",
                 // Of the demonstration scheme: the user may have signed in since.
                 .endSessions(of: self.user, app: "\(app)"),

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import PushModel
-import Store
+package import Store
 package import StoreKit
 import StoreSQL
 
@@ -16,6 +16,7 @@ extension SQLiteStore {
     ///   - isStopping: Whether the sends that were under way are cancelled.
     ///   - plan: The steps of the schema; a test has some of its own.
     ///   - source: The clocks; the machine's, except in tests.
+    ///   - act: The act that it is; its entry is written into the store that is there then.
     /// - Returns: What was under way; nil of a backup that lacks steps of the schema, which is restored as it is.
     /// - Throws: ``StoreError``.
     @discardableResult
@@ -24,7 +25,8 @@ extension SQLiteStore {
         to path: String,
         stoppingUnfinished isStopping: Bool = false,
         plan: SchemaPlan = Schema.plan,
-        source: (any ClockSource)? = nil
+        source: (any ClockSource)? = nil,
+        by act: NewAct? = nil
     ) throws -> UnfinishedSends? {
         do {
             for name in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + name) {
@@ -49,7 +51,8 @@ extension SQLiteStore {
                 )
             }
             let unfinished = try Self.settle(copy.partial, source: source ?? SystemClock()) { context in
-                isCurrent ? try context.settleUnfinished(isStopping: isStopping) : nil
+                try Schema.record(act, in: context.database, of: found)
+                return isCurrent ? try context.settleUnfinished(isStopping: isStopping) : nil
             }
             try copy.finish()
             return unfinished

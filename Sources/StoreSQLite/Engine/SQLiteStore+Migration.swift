@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import Store
+package import Store
 package import StoreKit
 
 extension SQLiteStore {
@@ -28,8 +28,9 @@ extension SQLiteStore {
     /// - Parameters:
     ///   - number: The version to which the step leads; nothing is done where another process has taken it.
     ///   - configuration: How the store is opened.
+    ///   - act: The act that it is; its entry is written with the step.
     /// - Throws: ``StoreError``; a conflict where the step contracts and an older program has the store open.
-    package static func takeStep(to number: Int, _ configuration: Configuration) throws {
+    package static func takeStep(to number: Int, _ configuration: Configuration, by act: NewAct? = nil) throws {
         let users = try FileLock(path: configuration.path + ".users")
         guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being restored") }
         let lock = try FileLock(path: configuration.path + ".writer")
@@ -42,7 +43,7 @@ extension SQLiteStore {
                     try Database(connection).writing { database in
                         let found = try Self.version(in: database, configuration.schema)
                         guard found.number == number - 1 else { return }
-                        try Schema.take(number, of: configuration.schema, after: found, in: database)
+                        try Schema.take(number, of: configuration.schema, after: found, in: database, by: act)
                     }
                 }
             }

@@ -1,5 +1,8 @@
 import FaultInjection
+import PushModel
+import Store
 import StoreKit
+import StoreSQL
 
 /// The version of a file's tables, and the steps from one to the next.
 extension Schema {
@@ -7,8 +10,12 @@ extension Schema {
     static let plan = SchemaPlan(steps: Self.steps + TrialStep.asked.map { SchemaStep(trial: $0) })
 
     private static let steps = [
-        SchemaStep(.expand, "adds the column job.request", sql: "ALTER TABLE job ADD COLUMN request TEXT")
+        SchemaStep(.expand, "adds the column job.request", sql: "ALTER TABLE job ADD COLUMN request TEXT"),
+        SchemaStep(.expand, "adds the table act", sql: ActSchema.tables),
     ]
+
+    /// The version from which on there is the table of acts.
+    private static let versionWithActs = 3
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -37,10 +44,25 @@ extension Schema {
     ///   - plan: The steps.
     ///   - found: The version that the store had.
     ///   - database: In a transaction of the caller's.
+    ///   - act: The act that it is.
     /// - Throws: The database's error.
-    static func take(_ number: Int, of plan: SchemaPlan, after found: SchemaVersion, in database: Database) throws {
+    static func take(
+        _ number: Int,
+        of plan: SchemaPlan,
+        after found: SchemaVersion,
+        in database: Database,
+        by act: NewAct? = nil
+    ) throws {
         try database.execute(sql: plan.steps[number - 2].sql)
-        try self.mark(plan.version(number, after: found), in: database)
+        let version = plan.version(number, after: found)
+        try self.mark(version, in: database)
+        try self.record(act, in: database, of: version)
+    }
+
+    /// Writes the entry of an act into a file, if its tables have one for it.
+    static func record(_ act: NewAct?, in database: Database, of version: SchemaVersion) throws {
+        guard let act, version.number >= self.versionWithActs else { return }
+        _ = try database.answer(ActTable.insertion(act, at: .now))
     }
 
     static func mark(_ version: SchemaVersion, in database: Database) throws {

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import PushModel
-import Store
+package import Store
 import StoreKit
 package import StoreSQL
 
@@ -135,7 +135,7 @@ extension MovedFile: MoveTarget {
         }
     }
 
-    package func finish(_ state: MovedState, numbers: [String: Int64]) throws {
+    package func finish(_ state: MovedState, numbers: [String: Int64], by act: NewAct?) throws {
         try self.writing { database in
             for (name, number) in numbers {
                 // Those that use numbers again have no row there, and need none: nothing names a number that is gone.
@@ -152,6 +152,7 @@ extension MovedFile: MoveTarget {
                 "INSERT OR REPLACE INTO clock(id, boot, shift, seen) VALUES (1, 'moved', 0, ?)",
                 [state.now]
             )
+            if let act { _ = try database.answer(ActTable.insertion(act, at: .now)) }
         }
         guard let partial else { return }
         do { try self.file.close() } catch let error as DatabaseError { throw StoreError(error) }

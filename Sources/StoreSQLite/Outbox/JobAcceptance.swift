@@ -173,7 +173,8 @@ private struct JobInserter {
             }
             try self.context.insert(row.listed.recipients, of: sequence, app: self.app)
             if let removal = row.job.removal {
-                _ = try self.context.perform(self.context.registrations(of: self.app).begin(removal, job: sequence))
+                let registrations = self.context.registrations(of: self.app)
+                _ = try self.context.perform(registrations.begin(removal, job: sequence, act: row.job.act))
             }
         }
     }

@@ -1,5 +1,5 @@
 /// A cached value that is computed at most once a second, by one task for all callers (single flight).
-actor SharedCopy<Value: Sendable> {
+package actor SharedCopy<Value: Sendable> {
     /// The most callers that may wait: anybody may ask.
     static var maximumWaiting: Int { 64 }
 
@@ -8,13 +8,16 @@ actor SharedCopy<Value: Sendable> {
     private var copy: (task: Task<Value, Never>, ends: ContinuousClock.Instant?)?
     private var waiting = 0
 
-    init(lifetime: Duration = .seconds(1), make: @escaping @Sendable () async -> Value) {
+    /// - Parameters:
+    ///   - lifetime: How old a value may be.
+    ///   - make: Makes a value.
+    package init(lifetime: Duration = .seconds(1), make: @escaping @Sendable () async -> Value) {
         self.lifetime = lifetime
         self.make = make
     }
 
     /// - Returns: The value, no older than its lifetime; nil while too many wait for it already.
-    func value() async -> Value? {
+    package func value() async -> Value? {
         if let copy, let ends = copy.ends, .now < ends { return await copy.task.value }
         guard self.waiting < Self.maximumWaiting else { return nil }
         self.waiting += 1

@@ -198,7 +198,7 @@ extension ClassicNotificationRoutes {
             cursor: try list.cursor,
             limit: try list.limit
         )
-        if caller.role != .operator {
+        if !caller.seesAll {
             let user = try caller.requireUser()
             if let sender = query.sender, sender != user {
                 throw Problem.forbidden("only an operator may list the notifications of others")

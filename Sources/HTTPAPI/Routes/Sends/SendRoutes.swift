@@ -28,9 +28,10 @@ struct SendRoutes: Sendable {
                 "/api/sends/count",
                 body: .send,
                 embeddedOnly: "it counts no audience before a send; a job shows what it counted",
+                isForViewers: true,
                 handler: self.count
             ),
-            Route(.post, "/api/sends/preview", body: .send, handler: self.preview),
+            Route(.post, "/api/sends/preview", body: .send, isForViewers: true, handler: self.preview),
         ]
     }
 
@@ -38,16 +39,25 @@ struct SendRoutes: Sendable {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
         let body = try Self.body(request.json(), caller: caller, spec: request.spec)
-        let answer = try await SendJobs(context: self.context).take(
-            body.send,
-            request: request,
-            idempotentAs: "POST /api/sends"
-        )
+        let answer = try await self.take(body.send, request)
         return answer.response(
             isDone: answer.isAwaited,
             prefix: request.prefix,
             warnings: body.warnings
         )
+    }
+
+    /// Accepts a send; one that somebody wrote on the console is an act.
+    private func take(_ send: NewSend, _ request: APIRequest) async throws -> JobAnswer {
+        let jobs = SendJobs(context: self.context)
+        guard request.via == .console else {
+            return try await jobs.take(send, request: request, idempotentAs: "POST /api/sends")
+        }
+        return try await self.context.longAct(.send, target: send.label?.text, request) {
+            try await jobs.take(send, request: request, idempotentAs: "POST /api/sends")
+        } result: {
+            "job \($0.job.id)"
+        }
     }
 
     /// Counts the registrations a send would reach.

@@ -1,6 +1,6 @@
 import CZlib
 
-/// What a client does that sends its bodies compressed.
+/// Compresses what is sent often, or by a test's client.
 package enum Gzip {
     /// One member of gzip, as small as it gets.
     package static func compress(_ bytes: [UInt8]) -> [UInt8] {

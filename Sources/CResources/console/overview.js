@@ -1,0 +1,119 @@
+// What goes on, and what is wrong: the first page.
+
+import { url } from "./api.js";
+import { h, put, rows, show } from "./dom.js";
+import { audience, bytes, done, duration, failures, number, percent, plural, serviceName, states } from "./format.js";
+import { copyable, empty, get, head, poll, session } from "./page.js";
+import { History, figure, spark } from "./charts.js";
+import { barOf, chipOf, linkOf, restore, table } from "./table.js";
+
+/** The last minute is kept while other pages are open. */
+const minute = new History();
+
+const sum = (values) => Object.values(values ?? {}).reduce((sum, value) => sum + value, 0);
+
+export function open(main, { signal }) {
+  const at = h("p", { text: "Asking …" });
+  const alerts = h("ul", { class: "alerts" });
+  const tell = rows(alerts, ({ key }) => key, makeAlert);
+  const numbers = figures();
+  const sends = sendTable();
+  const queues = queueTable();
+  main.append(head("Overview", at), h("section", { "aria-label": "What needs attention" }, alerts), numbers.node, sends.node, queues.node);
+  poll(signal, 2, async () => {
+    const now = await get("overview");
+    if (signal.aborted) return;
+    put(at, `${new Date(now.at).toLocaleTimeString("en-GB")} on the server`);
+    tell(trouble(now));
+    for (const part of [numbers, sends, queues]) part.show(now);
+    restore();
+  });
+}
+
+/** What somebody should look at, the worst first; each with what can be done. */
+function trouble(now) {
+  const list = [];
+  const add = (kind, key, what, why, place, todo) => list.push({ kind, key, what, why, place, todo });
+  const time = new Date(now.at);
+  if (now.brokerFault) add("bad", "broker", "The broker takes no messages", `${now.brokerFault}. What is accepted waits in the store, and goes out when it is back.`);
+  for (const { name, allApps, by, since } of now.queues.flatMap(({ name, pauses }) => pauses.map((pause) => ({ name, ...pause })))) {
+    add("warn", `pause ${name} ${allApps}`, `${name} is paused`, `${allApps ? "for all apps" : `by ${by ?? "somebody"}`}, for ${duration((time - new Date(since)) / 1000)}`, "queues", "queues");
+  }
+  if (now.dead.count > 0) add("warn", "dead", `${now.dead.isComplete ? "" : "At least "}${plural(now.dead.count, "dead letter")}`, "Work that could not be done, and waits for somebody to decide.", "dead", "dead letters");
+  if (now.space && now.space.free < 2e9) add("bad", "space", `${bytes(now.space.free)} of disk left`, "Near the end, new work is refused.");
+  const unique = [...new Map(list.map((entry) => [entry.key, entry])).values()];
+  unique.sort((one, other) => (one.kind === other.kind ? 0 : one.kind === "bad" ? -1 : 1));
+  return unique.length > 0 ? unique : [{ kind: "good", key: "well", what: "Nothing needs you", why: "No queue is paused, no letter is dead, and there is room on the disk." }];
+}
+
+function makeAlert() {
+  const [what, why, link] = [h("strong"), h("span"), h("a")];
+  const row = h("li", {}, what, why, link);
+  return { row, update(entry) {
+    row.className = entry.kind;
+    put(what, entry.what);
+    put(why, entry.why);
+    show(link, entry.place);
+    if (entry.place) link.href = `#/${entry.place}`;
+    put(link, entry.todo);
+  } };
+}
+
+function figures() {
+  const rate = figure("Devices a second", "card large");
+  const line = spark("Devices a second", "devices a second");
+  rate.node.append(line.node);
+  const [underWay, waiting, dead, space] = ["Sends under way", "Waiting in queues", "Dead letters", "Free disk"].map((name) => figure(name, "card"));
+  const node = h("section", { class: "cards", "aria-label": "Numbers" }, rate.node, underWay.node, waiting.node, dead.node, space.node);
+  return { node, show(now) {
+    const total = sum(now.rate);
+    minute.add(total);
+    line.show(minute);
+    rate.show(number(total), Object.entries(now.rate ?? {}).filter(([, value]) => value > 0).map(([name, value]) => `${serviceName(name)} ${number(value)}`).join(" · ") || "nothing goes out");
+    const count = now.sends.items.length;
+    const open = now.sends.items.reduce((sum, job) => sum + Math.max(0, (job.estimate ?? job.totals?.targets ?? 0) - done(job.totals)), 0);
+    underWay.show(now.sends.isComplete ? number(count) : `over ${number(count - 1)}`, open > 0 ? `${plural(open, "device")} to go` : "");
+    const oldest = Math.max(0, ...now.queues.map(({ oldestSeconds = 0 }) => oldestSeconds));
+    waiting.show(number(now.queues.reduce((sum, { waiting }) => sum + waiting, 0)), oldest > 0 ? `the oldest for ${duration(oldest)}` : "");
+    dead.show(`${number(now.dead.count)}${now.dead.isComplete ? "" : "+"}`, now.dead.count > 0 ? "wait for a decision" : "none");
+    show(space.node, now.space);
+    if (now.space) space.show(bytes(now.space.free), now.space.store === undefined ? "" : `the store has ${bytes(now.space.store)}`);
+  } };
+}
+
+function titled(title, link, ...content) {
+  return h("section", { class: "stack" }, h("div", { class: "head" }, h("h2", { text: title }), link && h("a", { href: link[0], text: link[1] })), content);
+}
+
+function sendTable() {
+  const list = table("Sends under way", ({ id }) => id, [
+    ["Send", "head", (job, row) => [linkOf(row, `#/sends/${job.id}`, job.label ?? audience(job)), job.label ? audience(job) : ""]],
+    ["State", "short", ({ state }, row) => chipOf(row, state, states[state])],
+    ["Progress", "bar-cell", (job, row) => barOf(row, job.label ?? audience(job), job.progress)],
+    ["Done", "number", ({ totals }) => number(done(totals))],
+    ["Failed", "number", ({ totals }) => percent(failures(totals), totals?.targets)],
+    ["Left", "number", ({ secondsLeft }) => (secondsLeft === undefined ? "–" : duration(secondsLeft))],
+  ]);
+  const command = copyable(`curl -u ${session.user} ${url("sends")} \\\n  -H 'Content-Type: application/json' -d '{"to": {"user": "ann"}, "body": "Hello"}'`);
+  const none = empty("Nothing is being sent", "A backend sends with one request; by hand it goes on the page Compose.", h("a", { href: "#/compose", text: "Compose a message" }), command.node);
+  const more = h("p", { class: "more" }, h("a", { href: "#/sends?state=unfinished", text: "All sends under way" }));
+  list.node.append(more);
+  show(list.node, false);
+  show(none, false);
+  return { node: titled("Sends under way", ["#/sends", "All sends"], list.node, none), show({ sends }) {
+    list.show(sends.items);
+    show(list.node, sends.items.length > 0);
+    show(none, sends.items.length === 0);
+    show(more, !sends.isComplete);
+  } };
+}
+
+function queueTable() {
+  const list = table("Queues", ({ name }) => name, [
+    ["Queue", "head", ({ name }) => name],
+    ["Waiting", "number", ({ waiting }) => number(waiting)],
+    ["Oldest", "number", ({ oldestSeconds }) => (oldestSeconds ? duration(oldestSeconds) : "–")],
+    ["State", "short", ({ paused }, row) => chipOf(row, paused ? "paused" : "open", paused ? "warn" : "quiet")],
+  ]);
+  return { node: titled("Queues", ["#/queues", session.mayAct ? "Pause or resume" : "More about them"], list.node), show: ({ queues }) => list.show(queues) };
+}

@@ -1,0 +1,117 @@
+import Broker
+import HTTPTypes
+import Hummingbird
+import Intake
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+import WebServing
+
+/// How an app is at the moment, for its operators: read once a second, however many look.
+struct OverviewRoutes: Sendable {
+    let context: RouteContext
+    private let overviews: Overviews
+
+    init(context: RouteContext) {
+        self.context = context
+        self.overviews = Overviews(context)
+    }
+
+    var routes: [Route] { [Route(.get, "/api/overview", handler: self.show)] }
+
+    private func show(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireSeeingAll()
+        _ = try request.query.strict(known: [])
+        guard let found = await self.overviews.overview(of: request.app, prefix: request.prefix) else {
+            throw Problem.later(.serviceUnavailable, "too many wait for the overview", seconds: 2)
+        }
+        return .json(try found.get(), status: .ok, cacheControl: "no-store")
+    }
+}
+
+/// The overviews of apps, one of each at most a second old.
+final class Overviews: Sendable {
+    private struct Key: Hashable {
+        let app: AppID
+        /// Of the links in it.
+        let prefix: String
+    }
+
+    /// The most unfinished sends, and dead letters, that are looked at.
+    private static let shownSends = 20
+    private static let countedDead = 100
+
+    private let context: RouteContext
+    private let copies = NIOLockedValueBox<[Key: SharedCopy<Result<[UInt8], any Error>>]>([:])
+
+    init(_ context: RouteContext) { self.context = context }
+
+    /// The JSON; nil while too many wait for it.
+    func overview(of app: AppID, prefix: String) async -> Result<[UInt8], any Error>? {
+        let copy = self.copies.withLockedValue { copies in
+            let key = Key(app: app, prefix: prefix)
+            if let copy = copies[key] { return copy }
+            // Declared apps alone come here: a handful.
+            let context = self.context
+            let copy = SharedCopy<Result<[UInt8], any Error>> {
+                do { return .success(try await Self.make(app, prefix: prefix, context)) } catch {
+                    return .failure(error)
+                }
+            }
+            copies[key] = copy
+            return copy
+        }
+        return await copy.value()
+    }
+
+    private static func make(_ app: AppID, prefix: String, _ context: RouteContext) async throws -> [UInt8] {
+        let store = context.store
+        let sends = try await store.jobs(
+            JobQuery(app: app, kind: .send, isUnfinished: true, limit: Self.shownSends)
+        )
+        let seen = await context.monitor.snapshots(noting: sends.items)
+        let (pauses, load) = (try await store.pauses(), try await store.queues(of: app))
+        let dead = try await store.deadLetters(DeadLetterQuery(app: app, limit: Self.countedDead))
+        let state = try await store.state()
+        var rates: [PushService: Double] = [:]
+        for snapshot in seen { rates.merge(snapshot.rates ?? [:], uniquingKeysWith: +) }
+        let queues = WorkQueue.allCases.map {
+            QueueRoutes.text($0, load: load[$0], pauses: pauses, app: app)
+        }
+        let members: [(String, JSONValue?)] = [
+            ("at", .string(Timestamp.now.iso8601)), ("version", .string(context.configuration.version)),
+            (
+                "sends",
+                .members([
+                    "items": .array(seen.map { .written($0.text(prefix: prefix).bytes) }),
+                    "isComplete": .bool(sends.cursor == nil),
+                ])
+            ),
+            (
+                "rate",
+                .object(
+                    rates.sorted { $0.key < $1.key }.map { pns, rate in
+                        JSONValue.Member(pns.rawValue, .number(String((rate * 10).rounded() / 10)))
+                    }
+                )
+            ),
+            ("queues", .array(queues)),
+            ("brokerFault", await context.broker.status.blockedReason.map { .string($0) }),
+            (
+                "dead",
+                .members(["count": .integer(dead.items.count), "isComplete": .bool(dead.cursor == nil)])
+            ),
+            (
+                "space",
+                state.space.map { space in
+                    .members([
+                        "store": .number("\(space.store)"), "log": .number("\(space.log)"),
+                        "free": .number("\(space.free)"),
+                    ])
+                }
+            ),
+            ("backup", state.backup.map { .string($0.iso8601) }),
+        ]
+        return JSONValue.object(members.compactMap { name, value in value.map { JSONValue.Member(name, $0) } }).bytes
+    }
+}

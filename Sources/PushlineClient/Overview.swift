@@ -1,0 +1,56 @@
+public import Foundation
+
+/// How an app is at the moment.
+public struct Overview: Sendable, Equatable, Codable {
+    /// The newest sends that have not come to their end.
+    public struct Sends: Sendable, Equatable, Codable {
+        /// The sends.
+        public let items: [Job]
+        /// Whether these are all.
+        public let isComplete: Bool
+    }
+
+    /// The app's dead letters.
+    public struct Dead: Sendable, Equatable, Codable {
+        /// How many there are, at least.
+        public let count: Int
+        /// Whether there are no more.
+        public let isComplete: Bool
+    }
+
+    /// The files of the store, in bytes.
+    public struct Space: Sendable, Equatable, Codable {
+        /// The store's file.
+        public let store: Int
+        /// What was written and not yet moved into it.
+        public let log: Int
+        /// What is free beside it.
+        public let free: Int
+    }
+
+    /// When it was so.
+    public let at: Date
+    /// The server's version.
+    public let version: String
+    /// The sends.
+    public let sends: Sends
+    /// Their devices a second, by service.
+    public let rate: [String: Double]
+    /// The queues.
+    public let queues: [QueueStatus]
+    /// The reason that the broker does not answer or accept messages; nil = none.
+    public let brokerFault: String?
+    /// The dead letters.
+    public let dead: Dead
+    /// The store's room; nil where it is no file of the server's host.
+    public let space: Space?
+    /// When the store was backed up last; nil = never, or by other means.
+    public let backup: Date?
+}
+
+extension PushlineClient {
+    /// How the app is at the moment, at most a second old; for operators.
+    ///
+    /// - Throws: ``PushlineError``.
+    public func overview() async throws -> Overview { try await self.value(Call(method: "GET", path: ["overview"])) }
+}

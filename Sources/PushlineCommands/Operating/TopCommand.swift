@@ -1,0 +1,79 @@
+import ArgumentParser
+import Foundation
+import PushlineClient
+
+/// `pushline top`.
+struct TopCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "top",
+        abstract: "Show what is under way in an app: sends, queues and dead letters, every two seconds.",
+        discussion: "At a terminal it goes on until it is ended (Ctrl-C); else, and with --once, it shows one picture."
+    )
+
+    @OptionGroup var server: ServerOptions
+
+    @Flag(help: "Show one picture, and end.")
+    var once = false
+
+    private static let pause = Duration.seconds(2)
+
+    func run() async throws {
+        let client = try self.server.client()
+        guard Console.isTerminal, !self.once, self.server.format == .text else {
+            let overview = try await client.overview()
+            return try self.server.show(overview) { OverviewLines(overview: overview).lines }
+        }
+        while true {
+            let lines = OverviewLines(overview: try await client.overview()).lines
+            // From the top left on, each line and what is below it cleared.
+            let text = lines.map { "\($0)\u{1B}[K\n" }.joined()
+            Console.write("\u{1B}[H\(text)\u{1B}[J", to: .standardOutput)
+            try await Task.sleep(for: Self.pause)
+        }
+    }
+}
+
+/// An overview as lines.
+struct OverviewLines {
+    let overview: Overview
+
+    var lines: [String] {
+        let overview = self.overview
+        let rates = overview.rate.sorted { $0.key < $1.key }.map { "\($0.key) \(Int($0.value.rounded())) a second" }
+        var lines = [
+            "\(JobLines.moment(overview.at))  Pushline \(overview.version)  "
+                + (rates.isEmpty ? "nothing is being sent" : rates.joined(separator: ", "))
+        ]
+        if let fault = overview.brokerFault { lines.append("broker: \(fault)") }
+        let dead = overview.dead
+        if dead.count > 0 {
+            lines.append(
+                "\(dead.isComplete ? "" : "at least ")\(Plural.of(dead.count, "dead letter")): pushline dead groups"
+            )
+        }
+        lines.append("")
+        lines += self.sends + [""] + self.queues
+        return lines.map(Console.safe)
+    }
+
+    private var sends: [String] {
+        guard !self.overview.sends.items.isEmpty else { return ["No send is under way."] }
+        var table = Table(["job", "asked by", "label", "how it goes"], narrow: [1, 2])
+        for job in self.overview.sends.items {
+            let text = JobLines(job: job)
+            table.add([job.id, job.user ?? job.key, job.label, text.bar ?? text.progress])
+        }
+        return table.lines + (self.overview.sends.isComplete ? [] : ["and more: pushline jobs"])
+    }
+
+    private var queues: [String] {
+        var table = Table(["queue", "state", "waiting", "open", "deferred", "oldest"], numeric: [2, 3, 4, 5])
+        for queue in self.overview.queues {
+            table.add([
+                queue.name, QueueText.state(queue), String(queue.waiting), queue.open.map(String.init),
+                queue.deferred.map(String.init), queue.oldestSeconds.map { "\($0) s" },
+            ])
+        }
+        return table.lines
+    }
+}

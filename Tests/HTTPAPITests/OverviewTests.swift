@@ -1,0 +1,72 @@
+import HTTPTypes
+import PushModel
+import Store
+import Testing
+
+@testable import HTTPAPI
+
+/// An app at a glance.
+@Suite struct OverviewTests {
+    @Test func theDeclarationHasNoPaths() async throws {
+        var options = Harness.Options()
+        options.spec.apns = AppSpec.APNs {
+            $0.authentication = .token(.init(keyFile: "/etc/secret/key.p8", keyID: "K", teamID: "T"))
+            $0.topic = "com.example.app"
+            $0.devicesPerSecond = 500
+        }
+        options.spec.fcm = AppSpec.FCM { $0.serviceAccountFile = "/etc/secret/f.json" }
+        try await Harness.run(options) { api async throws in
+            let answer = try await api.call(.get, "/api/app", as: .user("root"))
+            #expect(answer.status == 200 && !answer.text.contains("/etc/secret") && !answer.text.contains("_file"))
+            #expect(answer.json["services"]?.elements.map { $0["service"]?.text } == ["apns", "fcm"])
+            let apns = try #require(answer.json["services"]?.elements.first?["credentials"]?.elements.first)
+            #expect(apns["name"]?.text == "default" && apns["topic"]?.text == "com.example.app")
+            #expect(apns["devicesPerSecond"]?.number == 500)
+            #expect(answer.json["declaration"]?["reserved_tags"]?.elements == [.string("vip-")])
+            #expect(try await api.call(.get, "/api/app", as: .user("desk")).status == 403)
+            #expect(try await api.call(.get, "/api/overview", as: .user("desk")).status == 403)
+        }
+    }
+
+    @Test func theOverviewShowsWhatIsUnderWay() async throws {
+        var options = Harness.Options()
+        options.hub = .onlyRegisters
+        try await Harness.run(options) { api async throws in
+            let root = Harness.As.user("root")
+            let shop = try await api.key(.sender, name: "shop")
+            let sent = try await api.call(.post, "/api/sends", as: shop, body: RoleTests.toTag)
+            let job = try #require(sent.json["id"]?.text)
+            try await api.store.apply(.pause(.begin(.send, app: .default, by: "key:ops")))
+            try await api.store.deadLetter(
+                IncomingDeadLetter(queue: "q", type: "x", messageID: "m", app: .default, reason: "r", body: [])
+            )
+            for prefix in ["/api/", "/api/apps/default/"] {
+                let answer = try await api.call(.get, "\(prefix)overview", as: root)
+                #expect(answer.status == 200, "\(answer.text)")
+                let sends = try #require(answer.json["sends"]?["items"]?.elements)
+                #expect(sends.map { $0["id"]?.text } == [job] && sends.first?["href"]?.text == "\(prefix)jobs/\(job)")
+                #expect(answer.json["sends"]?["isComplete"] == .bool(true))
+                let queue = try #require(answer.json["queues"]?.elements.first { $0["name"]?.text == "send" })
+                #expect(queue["paused"] == .bool(true) && queue["waiting"]?.number == 1)
+                #expect(queue["oldestSeconds"] != nil && queue["pauses"]?.elements.first?["by"]?.text == "key:ops")
+                #expect(answer.json["dead"]?["count"]?.number == 1 && answer.json["space"]?["free"] != nil)
+            }
+            let other = try await api.call(.get, "/api/apps/other/overview", as: root)
+            #expect(other.status == 401)
+        }
+    }
+
+    /// However many look, the store is asked once a second for each app.
+    @Test func manyWhoLookShareOneCopy() async throws {
+        try await Harness.run { api async throws in
+            let root = Harness.As.user("root")
+            let answers = try await withThrowingTaskGroup(of: String?.self) { group in
+                for _ in 0..<20 {
+                    group.addTask { try await api.call(.get, "/api/overview", as: root).json["at"]?.text }
+                }
+                return try await group.reduce(into: [String]()) { if let at = $1 { $0.append(at) } }
+            }
+            #expect(answers.count == 20 && Set(answers).count < 20)
+        }
+    }
+}
