@@ -320,8 +320,8 @@ let package = Package(
         ),
 
         // Tests: one target a library; what needs a server is in IntegrationTests.
-        .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
-        .testTarget(name: "PayloadsTests", dependencies: ["MessageSamples", "Payloads", "PushModel"]),
+        .testTarget(name: "PushModelTests", dependencies: ["PushModel", "Undisturbed"]),
+        .testTarget(name: "PayloadsTests", dependencies: ["MessageSamples", "Payloads", "PushModel", "Undisturbed"]),
         .testTarget(
             name: "AuthenticationTests",
             dependencies: ["Authentication", "PushModel", logging, nioConcurrency]
@@ -334,13 +334,15 @@ let package = Package(
             name: "HubAzureTests",
             dependencies: [
                 "Hub", "HubAzure", "HubWire", "OutgoingHTTP", "PushModel", "PushlineSimulator", "RawHTTP",
+                "Undisturbed",
                 logging, nioConcurrency, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .testTarget(
             name: "JSONWebTokensTests",
             dependencies: [
-                "JSONWebTokens", "PushModel", "PushlineSimulator", "RawHTTP", "TokenIssuer", "WorkCost", crypto,
+                "JSONWebTokens", "PushModel", "PushlineSimulator", "RawHTTP", "TokenIssuer", "WorkCost", "Undisturbed",
+                crypto,
                 cryptoExtras,
                 logging, nioConcurrency, nioSSL,
             ]
@@ -348,27 +350,31 @@ let package = Package(
         .testTarget(
             name: "OutgoingHTTPTests",
             dependencies: [
-                "OutgoingHTTP", "PushlineSimulator", "RawHTTP", asyncHTTPClient, logging, nioConcurrency, nioCore,
+                "OutgoingHTTP", "PushlineSimulator", "RawHTTP", "Undisturbed", asyncHTTPClient, logging, nioConcurrency,
+                nioCore,
                 nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .testTarget(
             name: "HTTP2EngineTests",
             dependencies: [
-                "HTTP2Engine", "PushModel", "PushlineSimulator", "RawHTTP", crypto, logging, nioConcurrency, nioPosix,
+                "HTTP2Engine", "PushModel", "PushlineSimulator", "RawHTTP", "Undisturbed", crypto, logging,
+                nioConcurrency, nioPosix,
             ]
         ),
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
                 "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", "OutgoingHTTP", "RawHTTP",
+                "Undisturbed",
                 asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .testTarget(
             name: "PushlineSimulatorTests",
             dependencies: [
-                "PushModel", "PushlineSimulator", asyncHTTPClient, crypto, jwtKit, nioCore, nioHTTP1, nioPosix,
+                "PushModel", "PushlineSimulator", "Undisturbed", asyncHTTPClient, crypto, jwtKit, nioCore, nioHTTP1,
+                nioPosix,
                 nioSSL,
             ]
         ),
@@ -376,6 +382,8 @@ let package = Package(
         .target(name: "MessageSamples", dependencies: ["PushModel"], path: "Tests/MessageSamples"),
         // What reading an input costs.
         .target(name: "WorkCost", path: "Tests/WorkCost"),
+        // What runs a test again where the machine stood.
+        .target(name: "Undisturbed", path: "Tests/Undisturbed"),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .target(name: "SeededRandom", path: "Tests/SeededRandom"),
         .target(
@@ -387,7 +395,7 @@ let package = Package(
         .testTarget(
             name: "PushlineTracingTests",
             dependencies: [
-                "LogRecorder", "PushModel", "PushlineTracing", "RawHTTP", "Settings", lifecycle, logging,
+                "LogRecorder", "PushModel", "PushlineTracing", "RawHTTP", "Settings", "Undisturbed", lifecycle, logging,
                 nioConcurrency,
                 nioHTTP1, tracing,
             ]
@@ -402,7 +410,7 @@ let package = Package(
         ),
         .target(
             name: "StoreContract",
-            dependencies: ["SeededRandom", "Store", "StoreKit", "PushModel", nioConcurrency],
+            dependencies: ["SeededRandom", "Store", "StoreKit", "PushModel", "Undisturbed", nioConcurrency],
             path: "Tests/StoreContract"
         ),
         // The store of a test that asks for none in particular: deploy/test says where.
@@ -415,20 +423,21 @@ let package = Package(
             name: "StoreSQLiteTests",
             dependencies: [
                 "FaultInjection", "SeededRandom", "StoreContract", "StoreSQLite", "StoreSQL", "StoreKit", "Store",
-                "PushModel", grdb, nioConcurrency,
+                "PushModel", "Undisturbed", grdb, nioConcurrency,
             ]
         ),
         .testTarget(
             name: "StorePostgreSQLTests",
             dependencies: [
                 "CPostgreSQL", "FaultInjection", "LogRecorder", "StoreContract", "StorePostgreSQL", "StoreSQL",
-                "StoreKit", "Store", "PushModel", logging, nioConcurrency, nioCore, nioPosix, nioSSL,
+                "StoreKit", "Store", "PushModel", "Undisturbed", logging, nioConcurrency, nioCore, nioPosix, nioSSL,
             ]
         ),
         .testTarget(
             name: "FanOutTests",
             dependencies: [
-                "Pipeline", "Hub", "Store", "StoreKit", "StoreSQL", "StoreSQLite", "Broker", "PushModel", logging,
+                "Pipeline", "Hub", "Store", "StoreKit", "StoreSQL", "StoreSQLite", "Broker", "PushModel", "Undisturbed",
+                logging,
                 nioConcurrency,
             ]
         ),
@@ -437,7 +446,8 @@ let package = Package(
             dependencies: [
                 "Pipeline", "Outbox", "OutgoingHTTP", "Hub", "RawHTTP", "Store", "TestStores", "Broker",
                 "PushServices", "BrokerRabbitMQ", "CRabbitMQ", "LogRecorder", "Payloads", "PushlineLogging",
-                "PushlineSimulator", "PushlineTracing", "PushModel", "SeededRandom", "Settings", lifecycle, logging,
+                "PushlineSimulator", "PushlineTracing", "PushModel", "SeededRandom", "Settings", "Undisturbed",
+                lifecycle, logging,
                 nioConcurrency, tracing,
             ]
         ),
@@ -446,14 +456,16 @@ let package = Package(
         .testTarget(
             name: "WebServingTests",
             dependencies: [
-                "WebServing", "Callers", "PushModel", "RawHTTP", "Settings", "Store", httpTypes, hummingbird,
+                "WebServing", "Callers", "PushModel", "RawHTTP", "Settings", "Store", "Undisturbed", httpTypes,
+                hummingbird,
                 hummingbirdCore, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes,
             ]
         ),
         .testTarget(
             name: "IntakeTests",
             dependencies: [
-                "Intake", "Broker", "Callers", "PushModel", "Store", "StoreKit", "StoreSQL", "StoreSQLite", logging,
+                "Intake", "Broker", "Callers", "PushModel", "Store", "StoreKit", "StoreSQL", "StoreSQLite",
+                "Undisturbed", logging,
                 nioConcurrency, nioCore,
             ]
         ),
@@ -462,7 +474,7 @@ let package = Package(
             dependencies: [
                 "HTTPAPI", "WebServing", "Intake", "Callers", "PushlineClient", "Authentication", "LogRecorder",
                 "PushlineTracing", "TokenIssuer", "Store", "StoreSQLite", "Broker", "Payloads", "PushModel", "RawHTTP",
-                "Settings", "WorkCost",
+                "Settings", "WorkCost", "Undisturbed",
                 httpTypes, hummingbird, hummingbirdCore, hummingbirdTesting, lifecycle, logging, nioConcurrency,
                 nioCore,
                 nioPosix, tracing, yams,
@@ -474,24 +486,25 @@ let package = Package(
                 "HubServer", "Hub", "HubAzure", "Pipeline", "WebServing", "Intake", "HubWire", "LogRecorder",
                 "Store",
                 "StoreSQLite", "Broker", "PushModel", "PushlineSimulator", "PushlineTracing", "RawHTTP", "Settings",
+                "Undisturbed",
                 httpTypes, hummingbird, hummingbirdCore,
                 hummingbirdTesting, lifecycle, logging, nioCore, tracing,
             ]
         ),
-        .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),
+        .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient", "Undisturbed"]),
         .testTarget(
             name: "PushlineCommandsTests",
             dependencies: [
                 "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushServices",
                 "PushlineSimulator", "Broker",
                 "Installation", "RawHTTP", "Settings",
-                "Store", "StoreKit", "StorePostgreSQL",
+                "Store", "StoreKit", "StorePostgreSQL", "Undisturbed",
                 argumentParser, crypto, grdb, nioSSL,
             ]
         ),
         .testTarget(
             name: "InstallationTests",
-            dependencies: ["BrokerRabbitMQ", "Installation", "Settings", "Store", logging]
+            dependencies: ["BrokerRabbitMQ", "Installation", "Settings", "Store", "Undisturbed", logging]
         ),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "PushModel"]),
         .testTarget(
@@ -499,7 +512,7 @@ let package = Package(
             dependencies: [
                 "Runtime", "Installation", "LogRecorder", "Settings", "WebServing", "PushModel", "PushlineLogging",
                 "PushlineMetrics",
-                "PushlineSimulator", "RawHTTP",
+                "PushlineSimulator", "RawHTTP", "Undisturbed",
                 crypto, hummingbird,
                 hummingbirdCore, hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix,
                 nioSSL,
@@ -521,7 +534,8 @@ let package = Package(
                 "Broker", "BrokerContract", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "MessageSamples",
                 "OutgoingHTTP", "Payloads",
                 "PushlineSimulator", "PushlineMetrics", "TestStores",
-                "RawHTTP", "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore,
+                "RawHTTP", "PushModel", "Undisturbed", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency,
+                nioCore,
                 nioHTTP1,
             ]
         ),
@@ -531,7 +545,7 @@ let package = Package(
             dependencies: [
                 "Broker", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "PushModel", "PushlineSimulator",
                 "RawHTTP",
-                "Installation", nioCore, nioPosix,
+                "Installation", "Undisturbed", nioCore, nioPosix,
             ],
             path: "Tests/Abuse"
         ),

@@ -1,12 +1,14 @@
 import InstallationSupport
 import NIOCore
 import Testing
+import Undisturbed
 
 /// Nobody takes all of what is bounded for the process.
 @Suite(
     .serialized,
     .installation(["PUSHLINE_API_REQUESTS_PER_SECOND": "100000", "PUSHLINE_API_REQUEST_TIME": "6"]),
-    .timeLimit(.minutes(3))
+    .timeLimit(.minutes(3)),
+    .undisturbed
 )
 struct BoundedPlacesTests {
     private static func head(_ path: String, _ fields: String) -> String {

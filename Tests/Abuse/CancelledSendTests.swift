@@ -3,12 +3,14 @@ import HubWire
 import InstallationSupport
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// What a send costs ends with it: whoever cancels a dear one has its worker back.
 @Suite(
     .serialized,
     .installation(["PUSHLINE_API_REQUEST_TIME": "60"]),
-    .timeLimit(.minutes(5))
+    .timeLimit(.minutes(5)),
+    .undisturbed
 )
 struct CancelledSendTests {
     private static let worker = "send-worker"

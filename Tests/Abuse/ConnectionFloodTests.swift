@@ -5,6 +5,7 @@ import NIOCore
 import NIOPosix
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
@@ -12,7 +13,8 @@ import Testing
 @Suite(
     .serialized,
     .installation(["PUSHLINE_API_REQUEST_TIME": "3", "PUSHLINE_API_CONNECTIONS_PER_PEER": "0"]),
-    .timeLimit(.minutes(3))
+    .timeLimit(.minutes(3)),
+    .undisturbed
 ) struct ConnectionFloodTests {
     /// So many as both processes have descriptors for.
     private static var crowd: Int {

@@ -2,9 +2,10 @@ import Foundation
 import InstallationSupport
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// What one user may not learn of others, nor do to them, by what they register.
-@Suite(.serialized, .installation(), .timeLimit(.minutes(3))) struct ForeignMessagesTests {
+@Suite(.serialized, .installation(), .timeLimit(.minutes(3)), .undisturbed) struct ForeignMessagesTests {
     private var installation: EndToEndInstallation {
         get throws { try #require(EndToEndInstallation.current) }
     }

@@ -4,9 +4,11 @@ import Foundation
 import InstallationSupport
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// A broker whose frames are smaller than ours.
-@Suite(.serialized, .installation(broker: ["frame_max = 8192"]), .timeLimit(.minutes(3))) struct FrameSizeTests {
+@Suite(.serialized, .installation(broker: ["frame_max = 8192"]), .timeLimit(.minutes(3)), .undisturbed)
+struct FrameSizeTests {
     @Test func batchesAreSplitAtTheNegotiatedFrameSize() async throws {
         let installation = try #require(EndToEndInstallation.current)
         let lines = (0..<1000).map { #"{"service":"fcm","handle":"\#($0):frames","user":"alice","tags":["frames"]}"# }
@@ -27,7 +29,7 @@ import Testing
 }
 
 /// A broker that is configured against the protocol.
-@Suite(.timeLimit(.minutes(1))) struct SmallestFrameTests {
+@Suite(.timeLimit(.minutes(1)), .undisturbed) struct SmallestFrameTests {
     @Test func aFrameLimitBelowTheProtocolsMinimumIsReported() async throws {
         let node = try await RabbitMQTestNode.start(settings: ["frame_max = 2048"])
         let text: Result<String?, any Error>
@@ -50,7 +52,7 @@ import Testing
 }
 
 /// What the driver takes, whatever the kernel lets it send at once.
-@Suite(.serialized, .installation(), .timeLimit(.minutes(3))) struct LargeHeaderTests {
+@Suite(.serialized, .installation(), .timeLimit(.minutes(3)), .undisturbed) struct LargeHeaderTests {
     /// As where `net.core.wmem_max` is Debian's.
     @Test(arguments: [60_000, 130_900]) func headersOfAnySizeAreReadWithASmallSendBuffer(size: Int) async throws {
         let url = try #require(RabbitMQTestNode.current).url

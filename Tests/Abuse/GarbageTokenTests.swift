@@ -3,9 +3,10 @@ import InstallationSupport
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// What tokens that a user made up do to the others of the app: nothing; and that a real flood of bad tokens is seen all the same.
-@Suite(.serialized, .installation(), .timeLimit(.minutes(3))) struct GarbageTokenTests {
+@Suite(.serialized, .installation(), .timeLimit(.minutes(3)), .undisturbed) struct GarbageTokenTests {
     private struct Count: Decodable { let total: Int }
     private struct Accepted: Decodable { let id: String }
 

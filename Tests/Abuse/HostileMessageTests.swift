@@ -5,6 +5,7 @@ import InstallationSupport
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// A message that no client of ours would write.
 enum HostileMessage: String, CaseIterable {
@@ -39,7 +40,7 @@ enum HostileMessage: String, CaseIterable {
 }
 
 /// What whoever may publish to the broker can do: nothing to anybody else's work.
-@Suite(.serialized, .installation(), .timeLimit(.minutes(3))) struct HostileMessageTests {
+@Suite(.serialized, .installation(), .timeLimit(.minutes(3)), .undisturbed) struct HostileMessageTests {
     private static let queues = [
         QueueName.work(.send, .normal), QueueName.work(.register, .normal), QueueName.work(.deliver(.apns), .normal),
         QueueName.dead,

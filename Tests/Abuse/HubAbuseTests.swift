@@ -3,6 +3,7 @@ import HubWire
 import InstallationSupport
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// What a hostile client does to `pushline-hub`: others are served meanwhile, and what is refused is refused in words.
 @Suite(
@@ -11,7 +12,8 @@ import Testing
         "PUSHLINE_API_REQUEST_TIME": "3", "PUSHLINE_API_CONNECTIONS_PER_PEER": "0",
         "PUSHLINE_API_REQUESTS_PER_SECOND": "100000",
     ]),
-    .timeLimit(.minutes(5))
+    .timeLimit(.minutes(5)),
+    .undisturbed
 )
 struct HubAbuseTests {
     private static let payload = #"{"aps":{"alert":"x"}}"#

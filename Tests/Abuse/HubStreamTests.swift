@@ -2,9 +2,15 @@ import Foundation
 import InstallationSupport
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// HTTP/2 against its meaning, at `pushline-hub`, which is served over TLS alone.
-@Suite(.serialized, .installation(["PUSHLINE_API_REQUESTS_PER_SECOND": "100000"]), .timeLimit(.minutes(3)))
+@Suite(
+    .serialized,
+    .installation(["PUSHLINE_API_REQUESTS_PER_SECOND": "100000"]),
+    .timeLimit(.minutes(3)),
+    .undisturbed
+)
 struct HubStreamTests {
     /// A frame of HTTP/2 (RFC 9113, section 4.1).
     private static func frame(_ type: UInt8, flags: UInt8 = 0, stream: UInt32, _ payload: [UInt8] = []) -> [UInt8] {

@@ -5,6 +5,7 @@ import PushlineSimulator
 import RawHTTP
 import Synchronization
 import Testing
+import Undisturbed
 
 /// What an app may do with every right that it has, at the limits of each: another app's single send does not feel it.
 @Suite(
@@ -13,7 +14,8 @@ import Testing
         "PUSHLINE_API_CONNECTIONS_PER_PEER": "0", "PUSHLINE_API_REQUESTS_PER_SECOND": "1000",
         "PUSHLINE_API_REQUEST_TIME": "60",
     ]),
-    .timeLimit(.minutes(10))
+    .timeLimit(.minutes(10)),
+    .undisturbed
 )
 struct NeighbourTests {
     /// Somebody of the greedy app.

@@ -3,9 +3,10 @@ import InstallationSupport
 import RawHTTP
 import Synchronization
 import Testing
+import Undisturbed
 
 /// Who knows no password keeps nobody out who knows one.
-@Suite(.serialized, .installation(), .timeLimit(.minutes(3))) struct SignInTests {
+@Suite(.serialized, .installation(), .timeLimit(.minutes(3)), .undisturbed) struct SignInTests {
     @Test func aFloodOfWrongPasswordsDoesNotBlockCorrectOnes() async throws {
         let installation = try #require(EndToEndInstallation.current)
         #expect(try await installation.asUser("alice", "GET", "/api/jobs").status == 200)

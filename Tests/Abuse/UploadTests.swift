@@ -2,9 +2,15 @@ import Foundation
 import InstallationSupport
 import NIOCore
 import Testing
+import Undisturbed
 
 /// What large uploads may take.
-@Suite(.serialized, .installation(["PUSHLINE_API_REQUESTS_PER_SECOND": "100000"]), .timeLimit(.minutes(3)))
+@Suite(
+    .serialized,
+    .installation(["PUSHLINE_API_REQUESTS_PER_SECOND": "100000"]),
+    .timeLimit(.minutes(3)),
+    .undisturbed
+)
 struct UploadTests {
     private static let size = 8_388_607
 

@@ -8,11 +8,12 @@ import StoreKit
 import StoreSQL
 import StoreSQLite
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// A send that is cancelled while its devices are found: the fan-out ends with its step, whatever it would cost to the end.
-@Suite(.timeLimit(.minutes(3))) struct CancelledFanOutTests {
+@Suite(.timeLimit(.minutes(3)), .undisturbed) struct CancelledFanOutTests {
     private static let tags = 20
 
     private static func run(_ body: (SQLiteStore, EmbeddedFanOut, AppSpec) async throws -> Void) async throws {

@@ -6,11 +6,12 @@ import PushModel
 import Store
 import StoreSQLite
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// How far a fan-out comes, and what is published of it.
-@Suite struct FanOutTests {
+@Suite(.undisturbed) struct FanOutTests {
     private struct Unexpected: Error {}
 
     /// Takes a group of sends to users as far as it goes.

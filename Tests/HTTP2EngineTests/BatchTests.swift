@@ -3,8 +3,9 @@ import HTTP2Engine
 import NIOConcurrencyHelpers
 import PushlineSimulator
 import Testing
+import Undisturbed
 
-@Suite("Batches", .serialized)
+@Suite("Batches", .serialized, .undisturbed)
 struct BatchTests {
     @Test("every request is sent once and has its own answer")
     func all() async throws {

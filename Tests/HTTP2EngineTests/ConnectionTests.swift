@@ -4,8 +4,9 @@ import NIOConcurrencyHelpers
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
-@Suite("Connections", .serialized)
+@Suite("Connections", .serialized, .undisturbed)
 struct ConnectionTests {
     @Test("the peer's stream limit is observed, also after it changes")
     func settings() async throws {

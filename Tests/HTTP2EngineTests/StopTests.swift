@@ -4,12 +4,13 @@ import NIOConcurrencyHelpers
 import NIOPosix
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import HTTP2Engine
 @testable import PushlineSimulator
 
 /// A request has its outcome by its deadline, wherever the peer stops.
-@Suite(.timeLimit(.minutes(2))) struct StopTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct StopTests {
     private static let requestTime = Duration.milliseconds(300)
 
     private static func with(

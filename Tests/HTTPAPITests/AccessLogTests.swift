@@ -6,12 +6,13 @@ import PushModel
 import RawHTTP
 import Settings
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 @testable import WebServing
 
 /// A request is a line of the log, and all lines of it have its id.
-@Suite(.timeLimit(.minutes(5))) struct AccessLogTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct AccessLogTests {
     private let log = LogRecorder()
 
     private func options(_ level: Logger.Level, isOn: Bool = true) -> Harness.Options {

@@ -3,11 +3,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Accounts that operators make, change and remove over the API.
-@Suite struct AccountTests {
+@Suite(.undisturbed) struct AccountTests {
     private static let root = Harness.As.user("root")
 
     private static func problem(_ answer: Harness.Answer) -> String? {

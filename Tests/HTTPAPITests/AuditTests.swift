@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Every act of an operator over the API has its entry, and nothing else has one.
-@Suite struct AuditTests {
+@Suite(.undisturbed) struct AuditTests {
     private static func entries(_ api: Harness, _ query: String = "", as caller: Harness.As) async throws -> [JSONValue]
     {
         let answer = try await api.call(.get, "/api/audit\(query)", as: caller)

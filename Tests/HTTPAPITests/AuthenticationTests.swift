@@ -6,10 +6,11 @@ import PushModel
 import RawHTTP
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
-@Suite struct AuthenticationTests {
+@Suite(.undisturbed) struct AuthenticationTests {
     @Test func unknownCredentialsAreRefused() async throws {
         try await Harness.run { api async throws in
             let unknown = Harness.As.bearer(APIKeySecret.make().text)

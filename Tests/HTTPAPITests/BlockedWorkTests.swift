@@ -3,11 +3,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// What metrics and jobs say of work that does not get on.
-@Suite struct BlockedWorkTests {
+@Suite(.undisturbed) struct BlockedWorkTests {
     private static func send(_ api: Harness) async throws -> String {
         let answer = try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"x"}"#)
         return try #require(answer.json["id"]?.text)

@@ -9,11 +9,12 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 @testable import WebServing
 
-@Suite struct BulkTests {
+@Suite(.undisturbed) struct BulkTests {
     private static let path = "/api/registrations/import"
     private static let token = String(repeating: "ab", count: 32)
 

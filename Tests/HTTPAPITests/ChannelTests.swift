@@ -3,11 +3,12 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// `/api/channels`; the worker that asks Apple is ``FakeHub``.
-@Suite struct ChannelTests {
+@Suite(.undisturbed) struct ChannelTests {
     private static func run(
         _ habit: FakeHub.Habit = .takes,
         wait: Duration = .seconds(5),

@@ -3,11 +3,12 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 @testable import WebServing
 
-@Suite struct ClassicNotificationTests {
+@Suite(.undisturbed) struct ClassicNotificationTests {
     private static func job(_ answer: Harness.Answer, _ api: Harness) async throws -> SendRequest {
         let id = try #require(answer.headers[.job].flatMap(JobID.init))
         let found = try await api.store.job(id, app: .default)

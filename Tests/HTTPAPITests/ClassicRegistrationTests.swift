@@ -3,10 +3,11 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
-@Suite struct ClassicRegistrationTests {
+@Suite(.undisturbed) struct ClassicRegistrationTests {
     static let token = String(repeating: "AB01", count: 16)
 
     @Test func anExistingAppRegistersUnchanged() async throws {

@@ -4,12 +4,13 @@ import Payloads
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 @testable import PushlineClient
 
 /// PushlineClient writes its members of a send by hand: here they are compared with those that the API takes.
-@Suite struct ClientMessageTests {
+@Suite(.undisturbed) struct ClientMessageTests {
     private static func members(of value: Any) -> Set<String> {
         Set(Mirror(reflecting: value).children.compactMap(\.label))
     }

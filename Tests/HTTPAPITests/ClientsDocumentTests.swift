@@ -1,12 +1,13 @@
 import HTTPTypes
 import PushModel
 import Testing
+import Undisturbed
 import Yams
 
 @testable import HTTPAPI
 
 /// What generators of clients are given: `deploy/test clients` makes clients of it, and sends with them.
-@Suite struct ClientsDocumentTests {
+@Suite(.undisturbed) struct ClientsDocumentTests {
     private static func document() throws -> Node {
         try #require(try Yams.compose(yaml: ClientsDocument.text.get()))
     }

@@ -5,12 +5,13 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 import WebServing
 
 @testable import HTTPAPI
 
 /// Bodies with `Content-Encoding: gzip`: what comes out of them counts.
-@Suite(.timeLimit(.minutes(2))) struct CompressedBodyTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct CompressedBodyTests {
     private static let send = #"{"to":{"user":"bob"},"body":"x"}"#
 
     private static func zip(_ text: String) -> [UInt8] { Gzip.compress(Array(text.utf8)) }

@@ -5,11 +5,12 @@ import NIOPosix
 import PushModel
 import Settings
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// What is not HTTP never reaches a route and is refused like everything else; and when a connection ends.
-@Suite struct ConnectionTests {
+@Suite(.undisturbed) struct ConnectionTests {
     /// Writes these bytes to the server and reads until it closes.
     private static func exchange(_ bytes: String, port: Int) async throws -> String {
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

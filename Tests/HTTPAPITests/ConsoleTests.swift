@@ -4,11 +4,12 @@ import NIOCore
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// The console's listener: its sessions, which work nowhere else, and what is written of them.
-@Suite struct ConsoleTests {
+@Suite(.undisturbed) struct ConsoleTests {
     /// With a viewer beside the operator.
     private static func run(_ body: @Sendable @escaping (Harness) async throws -> Void) async throws {
         var options = Harness.Options()

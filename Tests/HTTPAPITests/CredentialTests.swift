@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Devices name one of the credentials that their app declares, or none (the default one).
-@Suite struct CredentialTests {
+@Suite(.undisturbed) struct CredentialTests {
     private static let path = "/api/registrations"
 
     /// An app with a credential for its watch at APNs, and one for another project at FCM.

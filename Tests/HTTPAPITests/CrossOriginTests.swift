@@ -3,11 +3,12 @@ import HummingbirdTesting
 import PushModel
 import Settings
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Pages of other origins, over real connections.
-@Suite struct CrossOriginTests {
+@Suite(.undisturbed) struct CrossOriginTests {
     private static let page = "https://app.example.com"
 
     private func run(

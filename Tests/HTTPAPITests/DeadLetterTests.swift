@@ -3,11 +3,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 @testable import WebServing
 
-@Suite struct DeadLetterTests {
+@Suite(.undisturbed) struct DeadLetterTests {
     static let token = String(repeating: "ab", count: 32)
 
     /// A send to a device whose page died.

@@ -5,11 +5,12 @@ import PushlineClient
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// The client library's half for apps, against the API on the loopback.
-@Suite struct DeviceRegistrationTests {
+@Suite(.undisturbed) struct DeviceRegistrationTests {
     private static let token = Data(repeating: 0xAB, count: 32)
     private static let handle = String(repeating: "ab", count: 32)
 

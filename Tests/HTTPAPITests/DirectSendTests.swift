@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Sends to handles, to registrations and to all.
-@Suite struct DirectSendTests {
+@Suite(.undisturbed) struct DirectSendTests {
     private static let token = String(repeating: "ab", count: 32)
 
     private static func handles(_ values: String...) -> String {

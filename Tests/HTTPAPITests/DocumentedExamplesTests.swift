@@ -4,12 +4,13 @@ import NIOConcurrencyHelpers
 import PushModel
 import Store
 import Testing
+import Undisturbed
 import Yams
 
 @testable import HTTPAPI
 
 /// The examples in `docs/api.md` and in the OpenAPI document are what the program takes and answers.
-@Suite struct DocumentedExamplesTests {
+@Suite(.undisturbed) struct DocumentedExamplesTests {
     /// Each route is asked for with curl, and each such line leads to a route.
     @Test func theGuideHasAnExampleOfEveryRoute() async throws {
         let examples = try Self.guide().replacing(/\\\n\s*/, with: "").split(separator: "\n").filter {

@@ -3,11 +3,12 @@ import HummingbirdTesting
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// `Expect: 100-continue`: a client that waits to be asked for its body is asked, or answered.
-@Suite(.timeLimit(.minutes(2))) struct ExpectationTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct ExpectationTests {
     private static func run(_ body: @Sendable @escaping (Harness, RawConnection) async throws -> Void) async throws {
         var options = Harness.Options()
         options.setup = .live

@@ -33,9 +33,9 @@ struct Harness: Sendable {
         var configuration: APIConfiguration = {
             var configuration = APIConfiguration()
             configuration.directoryLifetime = .zero
-            configuration.settings.classicWait = .seconds(5)
             configuration.settings.page = true
             // Whatever else the machine has to do.
+            configuration.settings.classicWait = .seconds(60)
             configuration.settings.requestTime = .seconds(600)
             return configuration
         }()

@@ -5,11 +5,12 @@ import NIOCore
 import PushModel
 import Settings
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 @testable import WebServing
 
-@Suite struct HostileInputTests {
+@Suite(.undisturbed) struct HostileInputTests {
     private static let bodies: [[UInt8]] = [
         [], [0], [0xFF, 0xFE], Array("\u{0}".utf8), Array("null".utf8), Array("[]".utf8), Array("\"\"".utf8),
         Array("{".utf8),

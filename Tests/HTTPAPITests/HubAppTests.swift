@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Sends and registrations of an app whose hub is an Azure hub.
-@Suite struct HubAppTests {
+@Suite(.undisturbed) struct HubAppTests {
     private static var options: Harness.Options {
         var options = Harness.Options()
         options.hub = .isSilent

@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// What a send said, and why its devices failed.
-@Suite struct JobDetailTests {
+@Suite(.undisturbed) struct JobDetailTests {
     private static var options: Harness.Options {
         var options = Harness.Options()
         options.hub = .onlyRegisters

@@ -5,11 +5,12 @@ import PushModel
 import RawHTTP
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// A job's changes as server-sent events.
-@Suite(.timeLimit(.minutes(5))) struct JobEventTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct JobEventTests {
     private static var live: Harness.Options {
         var options = Harness.Options()
         options.setup = .live

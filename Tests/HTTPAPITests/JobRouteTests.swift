@@ -5,10 +5,11 @@ import NIOConcurrencyHelpers
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
-@Suite struct JobRouteTests {
+@Suite(.undisturbed) struct JobRouteTests {
     @Test func listsArePaged() async throws {
         try await Harness.run { api async throws in
             var sent: [String] = []

@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// What requests wait for: with `Prefer: wait=N` for the outcome, and on the classic routes for the hub's answer.
-@Suite struct JobWaitTests {
+@Suite(.undisturbed) struct JobWaitTests {
     private static let sends = #"{"to":{"user":"bob"},"body":"hello"}"#
 
     private static func run(

@@ -6,10 +6,11 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
-@Suite struct LimitTests {
+@Suite(.undisturbed) struct LimitTests {
     private static let send = #"{"to":{"user":"bob"},"body":"x"}"#
 
     @Test(arguments: [TestingSetup.router, .live])

@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Sends to Live Activities: what the device would ignore is refused, and the rest has Apple's form.
-@Suite struct LiveActivitySendTests {
+@Suite(.undisturbed) struct LiveActivitySendTests {
     private static let token = String(repeating: "ab", count: 80)
 
     private static func send(_ activity: String, _ others: String = "", to: String? = nil) -> String {

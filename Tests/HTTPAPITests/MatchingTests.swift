@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// What is done to all that match, and to no more.
-@Suite struct MatchingTests {
+@Suite(.undisturbed) struct MatchingTests {
     private static func die(_ api: Harness, _ count: Int, reason: String, queue: String = "q", from first: Int = 0)
         async throws
     {

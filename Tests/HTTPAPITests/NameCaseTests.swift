@@ -5,12 +5,13 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 @testable import WebServing
 
 /// Names whose letter case is another (decision 27): phones capitalise what is typed.
-@Suite struct NameCaseTests {
+@Suite(.undisturbed) struct NameCaseTests {
     private static let exact: Harness.Options = {
         var options = Harness.Options()
         options.spec.users = .exact

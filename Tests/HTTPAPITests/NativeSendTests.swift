@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// What senders alone may do: forms of their own, checked before the send is accepted, and dry runs.
-@Suite struct NativeSendTests {
+@Suite(.undisturbed) struct NativeSendTests {
     /// An app with a bundle id; its files are never read here.
     static let options: Harness.Options = {
         var options = Harness.Options()

@@ -1,11 +1,12 @@
 import HTTPTypes
 import PushModel
 import Testing
+import Undisturbed
 import Yams
 
 @testable import HTTPAPI
 
-@Suite struct OpenAPITests {
+@Suite(.undisturbed) struct OpenAPITests {
     static func document() throws -> Node {
         try #require(try Yams.compose(yaml: OpenAPIDocument.text))
     }

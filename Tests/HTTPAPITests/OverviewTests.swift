@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// An app at a glance.
-@Suite struct OverviewTests {
+@Suite(.undisturbed) struct OverviewTests {
     @Test func theDeclarationHasNoPaths() async throws {
         var options = Harness.Options()
         options.spec.apns = AppSpec.APNs {

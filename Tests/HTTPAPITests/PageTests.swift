@@ -4,12 +4,13 @@ import NIOCore
 import PushModel
 import Settings
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 @testable import WebServing
 
 /// How the app's page is served.
-@Suite struct PageTests {
+@Suite(.undisturbed) struct PageTests {
     private func header(_ name: String, of answer: Harness.Answer) throws -> String? {
         let name = try #require(HTTPField.Name(name))
         return answer.headers[name]

@@ -4,11 +4,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Users as other systems name them: by any text, compared by its bytes (decision 41).
-@Suite struct PeopleTests {
+@Suite(.undisturbed) struct PeopleTests {
     /// An account whose password is `NAME-password`.
     private static func add(_ name: String, _ role: Role = .user, _ api: Harness) async throws -> Harness.As {
         let user = try UserName(name, .folded)

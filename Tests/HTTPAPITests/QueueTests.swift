@@ -3,10 +3,11 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
-@Suite struct QueueTests {
+@Suite(.undisturbed) struct QueueTests {
     private static func queue(_ name: String, _ api: Harness, as key: Harness.As) async throws -> JSONValue {
         let list = try await api.call(.get, "/api/queues", as: key)
         return try #require(list.json["items"]?.elements.first { $0["name"]?.text == name })

@@ -2,11 +2,12 @@ import HTTPTypes
 import HummingbirdTesting
 import PushModel
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// How much content is kept, and what is said to whoever brings more.
-@Suite struct QuotaTests {
+@Suite(.undisturbed) struct QuotaTests {
     private static let body = String(repeating: "x", count: 9 << 10)
 
     private static func upload(_ api: Harness, as caller: Harness.As) async throws -> Harness.Answer {

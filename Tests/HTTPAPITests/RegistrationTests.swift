@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// The routes by which a backend keeps the devices of its users, and users their own.
-@Suite struct RegistrationTests {
+@Suite(.undisturbed) struct RegistrationTests {
     private static let path = "/api/registrations"
 
     private static func body(_ handle: String, user: String? = nil, tags: String = "[]") -> String {

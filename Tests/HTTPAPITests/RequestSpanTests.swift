@@ -6,13 +6,14 @@ import Settings
 import Store
 import Testing
 import Tracing
+import Undisturbed
 import WebServing
 
 @testable import HTTPAPI
 @testable import PushlineTracing
 
 /// The span of a request, and what callers say of theirs.
-@Suite struct RequestSpanTests {
+@Suite(.undisturbed) struct RequestSpanTests {
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     private static let parent = "00-\(trace)-00f067aa0ba902b7-01"
 

@@ -3,11 +3,12 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Rich push: what is kept of it, who sees it, and its secure form.
-@Suite struct RichPushTests {
+@Suite(.undisturbed) struct RichPushTests {
     private static func rich(_ answer: Harness.Answer, _ api: Harness) async throws -> Content.RichPush {
         guard case .rich(let rich) = try await self.send(answer, api).content else { throw Unexpected() }
         return rich

@@ -2,10 +2,11 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
-@Suite struct RoleTests {
+@Suite(.undisturbed) struct RoleTests {
     /// Route by route: what a user, a sender and an operator get, by account and by key.
     struct Row: Sendable {
         let method: HTTPRequest.Method

@@ -5,11 +5,12 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// `POST /api/sends/batch`: each line is accepted or refused on its own.
-@Suite struct SendLinesTests {
+@Suite(.undisturbed) struct SendLinesTests {
     private static func line(_ user: String, _ body: String = "b") -> String {
         #"{"to":{"user":"\#(user)"},"body":"\#(body)"}"#
     }

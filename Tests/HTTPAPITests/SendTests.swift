@@ -4,10 +4,11 @@ import Intake
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
-@Suite struct SendTests {
+@Suite(.undisturbed) struct SendTests {
     private static let valid = #"{"to":{"user":"bob"},"title":"t","body":"b","data":{"k":"v"}}"#
 
     @Test func anAcceptedSendIsReturnedAsAJob() async throws {

@@ -4,11 +4,12 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Sessions of users in browsers.
-@Suite struct SessionTests {
+@Suite(.undisturbed) struct SessionTests {
     /// What a browser adds to the requests of this server's own page.
     static let page = ["Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"]
 

@@ -4,11 +4,12 @@ import PushModel
 import Store
 import Testing
 import TokenIssuer
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// Callers with tokens of the app's own issuer.
-@Suite struct TokenTests {
+@Suite(.undisturbed) struct TokenTests {
     private let issuer: TokenIssuer
 
     init() throws { self.issuer = try TokenIssuer.shared.get() }

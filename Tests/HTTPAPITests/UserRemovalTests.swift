@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// `DELETE /api/users/{user}`.
-@Suite struct UserRemovalTests {
+@Suite(.undisturbed) struct UserRemovalTests {
     private static let wait = ["Prefer": "wait=30"]
 
     private static func problem(_ answer: Harness.Answer) -> String? {

@@ -6,11 +6,12 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// A send to `users`: one job, however many they are.
-@Suite struct UsersTests {
+@Suite(.undisturbed) struct UsersTests {
     private static func body(_ names: [String], _ rest: String = #","body":"x""#) -> String {
         #"{"to":{"users":[\#(names.map { "\"\($0)\"" }.joined(separator: ","))]}\#(rest)}"#
     }

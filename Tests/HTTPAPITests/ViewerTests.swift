@@ -2,11 +2,12 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HTTPAPI
 
 /// A viewer reads what an operator reads, and does nothing: by account and by key.
-@Suite struct ViewerTests {
+@Suite(.undisturbed) struct ViewerTests {
     private static func viewers(_ api: Harness) async throws -> [Harness.As] {
         let added = try await api.call(
             .post,

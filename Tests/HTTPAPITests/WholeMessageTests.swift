@@ -3,12 +3,13 @@ import Payloads
 import PushModel
 import Store
 import Testing
+import Undisturbed
 import Yams
 
 @testable import HTTPAPI
 
 /// The members of a message beside title, body and data, as the API takes them.
-@Suite struct WholeMessageTests {
+@Suite(.undisturbed) struct WholeMessageTests {
     private static func send(_ members: String) -> String { #"{"to":{"user":"bob"},\#(members)}"# }
 
     @Test func aJobHasTheMembers() async throws {

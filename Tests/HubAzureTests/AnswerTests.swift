@@ -3,9 +3,10 @@ import HubWire
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// What the answers of a hub mean (contract, sections 3, 12 and 16.2).
-@Suite("Refusals of an Azure hub", .timeLimit(.minutes(1)))
+@Suite("Refusals of an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
 struct AnswerTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let status: Int

@@ -4,11 +4,12 @@ import NIOHTTP1
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import HubAzure
 
 /// The registrations of an app whose hub is at Azure, as its jobs change them.
-@Suite("Registrations of an app at an Azure hub", .timeLimit(.minutes(1)))
+@Suite("Registrations of an app at an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
 struct AppHubTests {
     private static let token = String(repeating: "ab", count: 32)
     private static let place = WireRegistration.Place(address: "https://h/shop/registrations/1", updated: .now)

@@ -5,9 +5,10 @@ import PushModel
 import PushlineSimulator
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// A hub that is not there, breaks off or says nothing: a send was surely not taken, or may have been (rule 18).
-@Suite("Faults on the way to an Azure hub", .timeLimit(.minutes(2)))
+@Suite("Faults on the way to an Azure hub", .timeLimit(.minutes(2)), .undisturbed)
 struct FaultTests {
     private func send(_ scripted: ScriptedHub) async throws -> AzureReceipt {
         try await scripted.hub.send(AzureSend(.native(.apple), body: Array("{}".utf8), to: .all))

@@ -3,9 +3,10 @@ import HubWire
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// Registrations through a hub's client (contract, section 4).
-@Suite("Registrations of an Azure hub", .timeLimit(.minutes(1)))
+@Suite("Registrations of an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
 struct RegistrationTests {
     private static let place = WireRegistration.Place(address: "https://h/shop/registrations/1", updated: .now)
 

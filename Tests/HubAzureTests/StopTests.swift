@@ -4,11 +4,12 @@ import PushModel
 import PushlineSimulator
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
 /// A hub that stops in the middle of an answer, or before it.
-@Suite(.timeLimit(.minutes(2))) struct StopTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct StopTests {
     @Test(arguments: StoppingPeer.Stop.allCases)
     func aCallEndsWhereverTheHubStops(stop: StoppingPeer.Stop) async throws {
         let tls = try KeyMaterial.load(folder: nil).serverContext(protocols: ["http/1.1"], takesCertificates: false)

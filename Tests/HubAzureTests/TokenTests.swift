@@ -3,11 +3,12 @@ import NIOConcurrencyHelpers
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import HubAzure
 
 /// The tokens of a hub's client (contract, sections 1 and 2).
-@Suite("Tokens of an Azure hub", .timeLimit(.minutes(1)))
+@Suite("Tokens of an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
 struct TokenTests {
     private static let nothing = RawServer.Reply.refusal(404)
 

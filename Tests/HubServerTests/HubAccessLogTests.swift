@@ -4,9 +4,10 @@ import Logging
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 /// A request on the hub's wire is a line of the log.
-@Suite(.timeLimit(.minutes(5))) struct HubAccessLogTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct HubAccessLogTests {
     @Test func aRequestIsALineWithTheClientsOwnID() async throws {
         let log = LogRecorder()
         try await HubHarness.run(logger: log.logger(.critical)) { hub async throws in

@@ -3,8 +3,9 @@ import HubWire
 import HummingbirdTesting
 import PushModel
 import Testing
+import Undisturbed
 
-@Suite("Access to a hub")
+@Suite("Access to a hub", .undisturbed)
 struct HubAccessTests {
     @Test("Every client's token is taken, with either key")
     func tokens() async throws {

@@ -4,10 +4,11 @@ import HummingbirdTesting
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 import WebServing
 
 /// Bodies on the hub's wire, as clients send them: compressed, or after leave to.
-@Suite(.timeLimit(.minutes(2))) struct HubBodyTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct HubBodyTests {
     private static let headers = [
         "ServiceBusNotification-Format": "apple", "Content-Type": "application/json;charset=utf-8",
     ]

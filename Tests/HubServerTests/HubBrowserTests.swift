@@ -3,8 +3,9 @@ import HubWire
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
-@Suite("Browsers of a hub")
+@Suite("Browsers of a hub", .undisturbed)
 struct HubBrowserTests {
     private static let endpoint = "https://fcm.googleapis.com/fcm/send/abc:APA91"
     /// The browser of RFC 8291, appendix A.

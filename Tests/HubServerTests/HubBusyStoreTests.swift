@@ -3,9 +3,10 @@ import HTTPTypes
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 /// Official clients give up after five seconds and send again: what they gave up must not go out.
-@Suite(.timeLimit(.minutes(2))) struct HubBusyStoreTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct HubBusyStoreTests {
     /// What another process that writes holds.
     private final class Writer: Sendable {
         private let descriptor: Int32

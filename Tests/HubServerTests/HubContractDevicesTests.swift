@@ -2,9 +2,10 @@ import HTTPTypes
 import HubWire
 import PushModel
 import Testing
+import Undisturbed
 
 /// Rows of the contract about devices that each official client stands on, beyond ``HubContractTests``.
-@Suite("The contract of a hub: devices, row by row")
+@Suite("The contract of a hub: devices, row by row", .undisturbed)
 struct HubContractDevicesTests {
     /// A description of each platform, with its elements in the order in which no service writes them.
     private static let descriptions: [(type: String, elements: String, template: String)] = [

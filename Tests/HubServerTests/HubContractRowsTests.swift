@@ -2,10 +2,11 @@ import HTTPTypes
 import HubWire
 import PushModel
 import Testing
+import Undisturbed
 
 /// Rows of the contract that each official client stands on, beyond ``HubContractTests``: what they send in their own way, and the
 /// smallest thing that they would fail over.
-@Suite("The contract of a hub, row by row")
+@Suite("The contract of a hub, row by row", .undisturbed)
 struct HubContractRowsTests {
     private static let payload = #"{"aps":{"alert":"x"}}"#
     private static let toast = "<toast><visual/></toast>"

@@ -2,9 +2,10 @@ import HTTPTypes
 import HubWire
 import PushModel
 import Testing
+import Undisturbed
 
 /// What official clients of an Azure Notification Hub rely on, row by row: statuses, headers, names, prefixes and order as recorded.
-@Suite("The contract of a hub")
+@Suite("The contract of a hub", .undisturbed)
 struct HubContractTests {
     private static let versions = [
         "2013-04", "2013-10", "2014-09", "2015-01", "2015-04", "2015-08", "2016-07", "2017-04", "2020-06",

@@ -3,9 +3,10 @@ import HubWire
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 /// When registrations end whose app has a lifetime for them (`registration_lifetime_days`).
-@Suite("Ends of registrations at a hub")
+@Suite("Ends of registrations at a hub", .undisturbed)
 struct HubLifetimeTests {
     private static let channel = #""platform":"apns","pushChannel":"\#(HubHarness.token)""#
     private static let path = "/default/installations/i"

@@ -4,11 +4,12 @@ import HubWire
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import HubServer
 
 /// What a client registered, it reads in its own words: official clients cast what they read to the class that they wrote.
-@Suite("A hub gives back what it was given")
+@Suite("A hub gives back what it was given", .undisturbed)
 struct HubOwnWordsTests {
     private static let pushToken = String(repeating: "aBc0", count: 16)
 

@@ -2,9 +2,10 @@ import HTTPTypes
 import HubWire
 import PushModel
 import Testing
+import Undisturbed
 
 /// A patch means what RFC 6902 says, or is refused; besides, a tag has a path by its name, as at the original.
-@Suite("Patches of installations through a hub")
+@Suite("Patches of installations through a hub", .undisturbed)
 struct HubPatchTests {
     private static let path = "/default/installations/i-1"
 

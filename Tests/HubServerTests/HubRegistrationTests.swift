@@ -3,8 +3,9 @@ import HubWire
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
-@Suite("Registrations through a hub")
+@Suite("Registrations through a hub", .undisturbed)
 struct HubRegistrationTests {
     @Test("An id is 201 with an absolute Location; a registration under it is 200, and can be read at once")
     func lifecycle() async throws {

@@ -2,9 +2,10 @@ import HTTPTypes
 import HubWire
 import PushModel
 import Testing
+import Undisturbed
 
 /// What the headers of a send say: none that belongs to a known family is ignored.
-@Suite("Headers of a send through a hub")
+@Suite("Headers of a send through a hub", .undisturbed)
 struct HubSendHeaderTests {
     private static let apple = #"{"aps":{"alert":"x"}}"#
 

@@ -3,8 +3,9 @@ import HTTPTypes
 import HubWire
 import PushModel
 import Testing
+import Undisturbed
 
-@Suite("Sends through a hub")
+@Suite("Sends through a hub", .undisturbed)
 struct HubSendTests {
     private static let apple = #"{"aps":{"alert":"x"}}"#
 

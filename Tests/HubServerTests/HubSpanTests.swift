@@ -5,11 +5,12 @@ import PushModel
 import Settings
 import Testing
 import Tracing
+import Undisturbed
 
 @testable import PushlineTracing
 
 /// The spans of requests to a hub: of those of a rule that is let in.
-@Suite struct HubSpanTests {
+@Suite(.undisturbed) struct HubSpanTests {
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
     @Test func strangersAreNotRecordedWhateverTheySay() async throws {

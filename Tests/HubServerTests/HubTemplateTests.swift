@@ -3,8 +3,9 @@ import HubWire
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
-@Suite("Templates through a hub")
+@Suite("Templates through a hub", .undisturbed)
 struct HubTemplateTests {
     private static let body = ##"{"aps":{"alert":"$(title)","badge":"#(n)"}}"##
 

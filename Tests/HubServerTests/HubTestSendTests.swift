@@ -3,10 +3,11 @@ import HubWire
 import PushModel
 import Store
 import Testing
+import Undisturbed
 import WebServing
 
 /// Test sends (`?test`), without workers; ``HubTestSendEndToEndTests`` tests the outcomes of devices.
-@Suite("Test sends through a hub")
+@Suite("Test sends through a hub", .undisturbed)
 struct HubTestSendTests {
     private static let payload = #"{"aps":{"alert":"x"}}"#
     private static let path = "/default/messages?test&api-version=2020-06"

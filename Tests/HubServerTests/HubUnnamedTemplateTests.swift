@@ -3,9 +3,10 @@ import HubWire
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 /// The official client for Java has no name to give a template.
-@Suite("Templates without a name")
+@Suite("Templates without a name", .undisturbed)
 struct HubUnnamedTemplateTests {
     private static func apple(
         _ alert: String,

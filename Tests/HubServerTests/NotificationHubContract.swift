@@ -3,9 +3,10 @@ import Hub
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 /// What any hub must do: the embedded one, and a client of a served one.
-@Suite("The contract of any hub", .timeLimit(.minutes(2)))
+@Suite("The contract of any hub", .timeLimit(.minutes(2)), .undisturbed)
 struct NotificationHubContract {
     private static let token = String(repeating: "cd", count: 32)
     private static let other = String(repeating: "ef", count: 32)

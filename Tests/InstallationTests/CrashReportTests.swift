@@ -1,11 +1,12 @@
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import Installation
 
 #if os(Linux)
 /// What a crash prints of a process's memory.
-@Suite(.timeLimit(.minutes(2))) struct CrashReportTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct CrashReportTests {
     static let cases: [(String?, String?)] = [
         (nil, "registers=none"), ("", "registers=none"), ("color=no", "color=no,registers=none"),
         ("registers=crashed", nil), ("color=no,registers=none", nil), ("enable=no", nil),

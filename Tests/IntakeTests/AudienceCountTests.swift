@@ -5,10 +5,11 @@ import StoreKit
 import StoreSQL
 import StoreSQLite
 import Testing
+import Undisturbed
 
 @testable import Intake
 
-@Suite(.timeLimit(.minutes(2))) struct AudienceCountTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct AudienceCountTests {
     private static let devices = 4000
 
     /// A store whose audiences are read row by row, with devices that all have a tag.

@@ -5,11 +5,12 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
 import Testing
+import Undisturbed
 
 @testable import Intake
 
 /// What watchers of jobs cost, and what they are told when something fails.
-@Suite(.timeLimit(.minutes(5))) struct JobWatchersTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct JobWatchersTests {
     /// A store of one job.
     private final class Reads: Sendable {
         struct State {

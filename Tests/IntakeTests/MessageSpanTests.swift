@@ -6,11 +6,12 @@ import PushModel
 import Store
 import StoreSQLite
 import Testing
+import Undisturbed
 
 @testable import Intake
 
 /// Which request's span the messages of jobs come from that are accepted together.
-@Suite(.timeLimit(.minutes(1))) struct MessageSpanTests {
+@Suite(.timeLimit(.minutes(1)), .undisturbed) struct MessageSpanTests {
     /// Takes all messages, and keeps them.
     private struct Recorder: MessageBroker {
         let messages = NIOLockedValueBox<[OutgoingMessage]>([])

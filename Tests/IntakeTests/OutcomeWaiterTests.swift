@@ -3,10 +3,11 @@ import Logging
 import NIOConcurrencyHelpers
 import PushModel
 import Testing
+import Undisturbed
 
 @testable import Intake
 
-@Suite struct OutcomeWaiterTests {
+@Suite(.undisturbed) struct OutcomeWaiterTests {
     /// A hub's answers, and who asked for them.
     private final class Answers: Sendable {
         private let state = NIOLockedValueBox<(looks: [Set<JobID>], failures: Int)>(([], 0))

@@ -5,11 +5,12 @@ import PushModel
 import Store
 import StoreSQLite
 import Testing
+import Undisturbed
 
 @testable import Intake
 
 /// Sends that come at the same time are accepted together, and each has its own answer.
-@Suite struct SendGroupsTests {
+@Suite(.undisturbed) struct SendGroupsTests {
     private static func with(
         window: InFlightWindow = InFlightWindow(),
         losesAnswers: Bool = false,

@@ -5,9 +5,10 @@ import InstallationSupport
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// Credential files are replaced while sends go out: wrong ones stop their sender alone, right ones are taken up as they come.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(8))) struct CredentialRotationTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(8)), .undisturbed) struct CredentialRotationTests {
     /// A file that is put back in the end.
     private struct KeptFile {
         let path: String

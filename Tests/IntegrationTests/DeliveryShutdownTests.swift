@@ -3,11 +3,12 @@ import InstallationSupport
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
 /// A delivery worker that is told to end: as a process, with nothing to do and with answers that stop in the middle.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(4))) struct DeliveryShutdownTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(4)), .undisturbed) struct DeliveryShutdownTests {
     private static let worker = "delivery-worker"
     /// How long a push service may take for an answer.
     private static let requestTime = Duration.seconds(10)

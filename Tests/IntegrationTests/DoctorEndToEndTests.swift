@@ -4,9 +4,10 @@ import PushModel
 import PushlineSimulator
 import TestStores
 import Testing
+import Undisturbed
 
 /// `pushline doctor` of a running installation.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(4))) struct DoctorEndToEndTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(4)), .undisturbed) struct DoctorEndToEndTests {
     private var installation: EndToEndInstallation {
         get throws { try #require(EndToEndInstallation.current) }
     }

@@ -6,10 +6,11 @@ import Testing
 
 #if canImport(FoundationXML)
 import FoundationXML
+import Undisturbed
 #endif
 
 /// The way of a send through all programs, a real broker and simulated push services.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(6))) struct EndToEndTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(6)), .undisturbed) struct EndToEndTests {
     /// Quotes, markup, a line separator and an emoji, as no payload may break on.
     private static let hostile = "a \"b\" <c> & </toast> \\ \u{2028} 🍜 {\"aps\":{}}"
 

@@ -7,10 +7,11 @@ import Testing
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
+import Undisturbed
 #endif
 
 /// `pushline hub import` from our own `pushline-hub`, over TLS, into another app.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5))) struct HubImportTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5)), .undisturbed) struct HubImportTests {
     private struct Count: Decodable { let total: Int }
     private struct Summary: Decodable {
         let read: Int

@@ -4,9 +4,10 @@ import PushModel
 import PushlineSimulator
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// Sends to templates, from `pushline-hub` through RabbitMQ to the push services.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5))) struct HubTemplateEndToEndTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5)), .undisturbed) struct HubTemplateEndToEndTests {
     private static let hostile = #"a "b" <c> & </toast> \ 🍜 {"aps":{}} ]]>"#
 
     private var installation: EndToEndInstallation { get throws { try #require(EndToEndInstallation.current) } }

@@ -4,9 +4,10 @@ import PushModel
 import PushlineSimulator
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// Test sends of `pushline-hub`, through RabbitMQ and the workers to the push services and back.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5))) struct HubTestSendEndToEndTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5)), .undisturbed) struct HubTestSendEndToEndTests {
     private var installation: EndToEndInstallation { get throws { try #require(EndToEndInstallation.current) } }
 
     private static func test(

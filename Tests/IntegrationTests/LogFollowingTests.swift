@@ -3,9 +3,10 @@ import InstallationSupport
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// An operator who looks for one id sees its way through all programs.
-@Suite(.timeLimit(.minutes(5))) struct LogFollowingTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct LogFollowingTests {
     private static let settings = [
         "PUSHLINE_LOG_LEVEL": "debug", "PUSHLINE_LOG_FORMAT": "json", "PUSHLINE_LOG_ACCESS": "true",
     ]

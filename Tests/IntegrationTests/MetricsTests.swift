@@ -2,9 +2,10 @@ import Foundation
 import InstallationSupport
 import PushlineMetrics
 import Testing
+import Undisturbed
 
 /// What the programs expose, after some work.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(3))) struct MetricsTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(3)), .undisturbed) struct MetricsTests {
     private struct Accepted: Decodable { let id: String }
 
     private var installation: EndToEndInstallation {

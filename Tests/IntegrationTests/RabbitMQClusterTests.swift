@@ -5,9 +5,10 @@ import InstallationSupport
 import NIOConcurrencyHelpers
 import PushModel
 import Testing
+import Undisturbed
 
 /// What happens to a cluster of three nodes in its life.
-@Suite(.serialized, .ownRabbitMQCluster, .timeLimit(.minutes(30))) struct RabbitMQClusterTests {
+@Suite(.serialized, .ownRabbitMQCluster, .timeLimit(.minutes(30)), .undisturbed) struct RabbitMQClusterTests {
     private static let queue = QueueName.work(.send, .normal)
 
     /// How often a leader is killed.

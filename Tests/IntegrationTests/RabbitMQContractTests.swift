@@ -5,9 +5,10 @@ import Foundation
 import InstallationSupport
 import Logging
 import Testing
+import Undisturbed
 
 /// What any driver must do, on the broker that `deploy/test` starts.
-@Suite(.serialized) struct RabbitMQContractTests {
+@Suite(.serialized, .undisturbed) struct RabbitMQContractTests {
     @Test(arguments: BrokerContract.allCases)
     func contract(_ contract: BrokerContract) async throws {
         let configuration = try RabbitMQConfiguration(url: Self.brokerURL())

@@ -4,13 +4,14 @@ import InstallationSupport
 import NIOConcurrencyHelpers
 import PushModel
 import Testing
+import Undisturbed
 
 @testable import BrokerRabbitMQ
 
 /// What happens to a broker in its life.
 ///
 /// On a node of its own, one after the other.
-@Suite(.serialized, .ownRabbitMQNode, .timeLimit(.minutes(5))) struct RabbitMQFaultTests {
+@Suite(.serialized, .ownRabbitMQNode, .timeLimit(.minutes(5)), .undisturbed) struct RabbitMQFaultTests {
     // MARK: - Lost connections
 
     @Test(arguments: ["stop_app", "close_all_connections", "kill"])

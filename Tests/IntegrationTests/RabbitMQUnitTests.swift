@@ -1,11 +1,12 @@
 import Broker
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import BrokerRabbitMQ
 
 /// The driver's parts that need no broker.
-@Suite struct RabbitMQUnitTests {
+@Suite(.undisturbed) struct RabbitMQUnitTests {
     @Test func aBrokerAddressIsParsed() throws {
         let configuration = try RabbitMQConfiguration(url: "amqps://us%40er:p%3Aa%2Fss@broker.example:1234/my%2Fhost")
         let address = try #require(configuration.addresses.first)

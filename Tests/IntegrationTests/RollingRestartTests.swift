@@ -5,9 +5,10 @@ import PushlineSimulator
 import RawHTTP
 import TestStores
 import Testing
+import Undisturbed
 
 /// Every program is replaced by another of its kind while sends come in.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(6))) struct RollingRestartTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(6)), .undisturbed) struct RollingRestartTests {
     /// What the clients met.
     private final class Book: Sendable {
         private struct State {
@@ -153,7 +154,7 @@ import Testing
 }
 
 /// The tables change beneath programs that run: a step that expands beside them, one that contracts only when they have ended.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(6)))
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(6)), .undisturbed)
 struct MigrationUnderLoadTests {
     private let expanded = ["PUSHLINE_TRIAL_STEPS": "expand"]
     private let contracted = ["PUSHLINE_TRIAL_STEPS": "expand,contract"]

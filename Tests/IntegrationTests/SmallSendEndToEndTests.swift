@@ -3,9 +3,10 @@ import InstallationSupport
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// Sends that share messages, and whose batches share delivery messages, through all programs and a real broker.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(10))) struct SmallSendEndToEndTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(10)), .undisturbed) struct SmallSendEndToEndTests {
     private var installation: EndToEndInstallation {
         get throws { try #require(EndToEndInstallation.current) }
     }

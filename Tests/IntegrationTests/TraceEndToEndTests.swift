@@ -4,9 +4,10 @@ import NIOConcurrencyHelpers
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// Spans as a collector gets them from all programs.
-@Suite(.timeLimit(.minutes(6))) struct TraceEndToEndTests {
+@Suite(.timeLimit(.minutes(6)), .undisturbed) struct TraceEndToEndTests {
     /// A span as OTLP has it.
     private struct Span: Decodable, Sendable {
         struct Link: Decodable, Sendable { let traceId: String }

@@ -6,9 +6,10 @@ import PushlineSimulator
 import RawHTTP
 import TestStores
 import Testing
+import Undisturbed
 
 /// Whoever sees logs, headers and names of files alone learns no user's name.
-@Suite(.timeLimit(.minutes(5))) struct UserNamePrivacyTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct UserNamePrivacyTests {
     /// In no other text, in any letter case.
     private static let user = "Marker-q7Z"
     private static let programs = EndToEndInstallation.programs + ["hub"]

@@ -1,9 +1,10 @@
 import Foundation
 import InstallationSupport
 import Testing
+import Undisturbed
 
 /// The removal of a user, whose worker dies at each step.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(6))) struct UserRemovalTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(6)), .undisturbed) struct UserRemovalTests {
     private struct Registrations: Decodable {
         struct Item: Decodable { let id: String }
         let items: [Item]

@@ -3,6 +3,7 @@ import PushModel
 import RawHTTP
 import Testing
 import TokenIssuer
+import Undisturbed
 
 @testable import JSONWebTokens
 @testable import PushlineSimulator
@@ -41,7 +42,7 @@ private struct KeyServer {
     }
 }
 
-@Suite struct KeySourceTests {
+@Suite(.undisturbed) struct KeySourceTests {
     private static func answer(_ status: String, _ body: String, _ headers: String = "") -> String {
         "HTTP/1.1 \(status)\r\ncontent-length: \(body.utf8.count)\r\n\(headers)\r\n\(body)"
     }
@@ -125,7 +126,7 @@ private struct KeyServer {
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct StoppedIssuerTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct StoppedIssuerTests {
     /// Nothing of it lasts longer: not the connection that is being made, and not its closing.
     @Test(arguments: StoppingPeer.Stop.allCases)
     func aFetchEndsWhereverTheIssuerStops(stop: StoppingPeer.Stop) async throws {

@@ -1,8 +1,9 @@
 import Payloads
 import PushModel
 import Testing
+import Undisturbed
 
-@Suite("Templates")
+@Suite("Templates", .undisturbed)
 struct TemplateTests {
     /// Values that break out of naive templates.
     static let hostile = [

@@ -2,11 +2,12 @@ import Broker
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// What is noted of messages and batches in progress, and forgotten with them (rules 3 and 13).
-@Suite struct BatchesInProgressTests {
+@Suite(.undisturbed) struct BatchesInProgressTests {
     private struct Silent: Subscription {
         func next() async throws -> Delivery? { nil }
         func acknowledge(_ deliveries: [Delivery]) async {}

@@ -5,6 +5,7 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
@@ -374,7 +375,7 @@ extension UserName {
 
 extension PipelineLoadTests {
     /// Breakers in a delivery worker: what is held back, and that nobody else is.
-    @Suite(.serialized, .timeLimit(.minutes(5))) struct BlockedSendsTests {
+    @Suite(.serialized, .timeLimit(.minutes(5)), .undisturbed) struct BlockedSendsTests {
         private func configuration() -> DeliveryWorker.Configuration {
             var configuration = DeliveryWorker.Configuration()
             configuration.breaker.failures = 40

@@ -4,12 +4,13 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// Campaigns that are stopped, that start later, and what they ask of the push services.
-    @Suite(.serialized, .timeLimit(.minutes(2))) struct CampaignTests {
+    @Suite(.serialized, .timeLimit(.minutes(2)), .undisturbed) struct CampaignTests {
         @Test func aCancelledCampaignStops() async throws {
             // A window of two batches: most of the campaign is in no batch when it is stopped.
             try await PipelineHarness.with(window: InFlightWindow(devices: 2000, messages: 2)) { harness in

@@ -5,11 +5,12 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// Broadcast channels by register jobs, at a simulated Apple.
-@Suite(.timeLimit(.minutes(2))) struct ChannelWorkTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct ChannelWorkTests {
     /// Runs a register worker and a sweeper beside `body`.
     private static func with(
         _ body: @Sendable @escaping (PipelineHarness, APNsChannels) async throws -> Void

@@ -6,12 +6,13 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// One batch in the hands of several workers, and several batches in one prefetch window (rules 2, 3 and 5).
-    @Suite(.serialized, .timeLimit(.minutes(2))) struct CopiesTests {
+    @Suite(.serialized, .timeLimit(.minutes(2)), .undisturbed) struct CopiesTests {
         private static let queue = QueueName.work(.deliver(.apns), .normal)
 
         private static func broker() async throws -> InMemoryBroker {

@@ -4,12 +4,13 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// Dead letters that are brought back (rule 6).
-    @Suite(.serialized, .timeLimit(.minutes(2))) struct DeadLetterTests {
+    @Suite(.serialized, .timeLimit(.minutes(2)), .undisturbed) struct DeadLetterTests {
         private static let queue = QueueName.work(.deliver(.apns), .normal)
 
         /// Has the job's only delivery message be one that no worker understands whenever it comes, and waits until it is kept.

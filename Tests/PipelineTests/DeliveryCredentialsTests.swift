@@ -5,12 +5,13 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// Batches whose devices are reached with several of the app's credentials.
-    @Suite(.serialized, .timeLimit(.minutes(1))) struct DeliveryCredentialsTests {
+    @Suite(.serialized, .timeLimit(.minutes(1)), .undisturbed) struct DeliveryCredentialsTests {
         private static let phone = "com.example.phone"
         private static let watch = "com.example.watch"
 

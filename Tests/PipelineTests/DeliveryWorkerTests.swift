@@ -5,12 +5,13 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// What a delivery worker does with a message, by what the store says of it (rules 3, 5 and 6).
-    @Suite(.serialized, .timeLimit(.minutes(1))) struct DeliveryWorkerTests {
+    @Suite(.serialized, .timeLimit(.minutes(1)), .undisturbed) struct DeliveryWorkerTests {
         private static let queue = QueueName.work(.deliver(.apns), .normal)
 
         /// A worker's surroundings.

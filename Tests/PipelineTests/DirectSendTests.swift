@@ -2,11 +2,12 @@ import PushModel
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// Sends to lists of devices, through the whole pipeline.
-@Suite(.timeLimit(.minutes(2))) struct DirectSendTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct DirectSendTests {
     private static func list(_ handles: [(PushService, String)]) -> RecipientList {
         RecipientList(
             handles: handles.enumerated().map { index, device in

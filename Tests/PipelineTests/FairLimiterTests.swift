@@ -1,10 +1,11 @@
 import NIOConcurrencyHelpers
 import PushModel
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(2))) struct FairLimiterTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct FairLimiterTests {
     @Test func neverAdmitsMoreThanItsPermits() async throws {
         let limiter = FairLimiter(permits: 3)
         let inside = NIOLockedValueBox((now: 0, most: 0))

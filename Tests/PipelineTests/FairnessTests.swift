@@ -4,12 +4,13 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// What one app's traffic must not do to another's (rule 12).
-    @Suite(.serialized, .timeLimit(.minutes(2))) struct FairnessTests {
+    @Suite(.serialized, .timeLimit(.minutes(2)), .undisturbed) struct FairnessTests {
         private static let small = InFlightWindow(devices: 4000, messages: 4)
 
         private func send(to tag: String) throws -> Job.Work {

@@ -8,11 +8,12 @@ import PushlineSimulator
 import ServiceLifecycle
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// Faults of one part that must not become faults of another.
-@Suite(.timeLimit(.minutes(2))) struct FaultTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct FaultTests {
     @Test func copiesOfAMessageNeitherEndNorRepeatItsJob() async throws {
         try await PipelineHarness.with([.delivery, .sweeper]) { harness in
             try await harness.register("ann", .apns, token(1))

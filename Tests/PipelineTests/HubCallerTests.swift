@@ -5,11 +5,12 @@ import PushModel
 import PushServices
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// Sends of an app whose hub is behind a wire, through the whole pipeline: a target is a call (rule 18).
-@Suite(.timeLimit(.minutes(2))) struct HubCallerTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct HubCallerTests {
     private static let spec: AppSpec = {
         var spec = AppSpec()
         spec.azureHub = AppSpec.AzureHub {

@@ -6,12 +6,13 @@ import PushlineLogging
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// What an operator finds who looks for the id of a job in the workers' logs.
-    @Suite(.timeLimit(.minutes(2))) struct LogLineTests {
+    @Suite(.timeLimit(.minutes(2)), .undisturbed) struct LogLineTests {
         private let log = LogRecorder()
 
         private func lines(of job: JobID) -> [LogRecorder.Line] {

@@ -6,11 +6,12 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// A send to many users is one job, in pages as any campaign.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct ManyUsersTests {
+@Suite(.serialized, .timeLimit(.minutes(3)), .undisturbed) struct ManyUsersTests {
     @Test func aSendTo3000UsersIsOneJobInPages() async throws {
         try await PipelineHarness.with { harness in
             try await harness.bring(users: 0..<1200, devicesOfEach: 1)

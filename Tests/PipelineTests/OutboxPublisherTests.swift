@@ -3,9 +3,10 @@ import Logging
 import Outbox
 import PushModel
 import Testing
+import Undisturbed
 
 /// What is said of published messages.
-@Suite(.timeLimit(.minutes(1))) struct OutboxPublisherTests {
+@Suite(.timeLimit(.minutes(1)), .undisturbed) struct OutboxPublisherTests {
     private let store = ScriptedOutbox()
     private let broker = InMemoryBroker()
 

@@ -4,12 +4,13 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// Queues that an operator pauses and resumes.
-    @Suite(.serialized, .timeLimit(.minutes(3))) struct PauseTests {
+    @Suite(.serialized, .timeLimit(.minutes(3)), .undisturbed) struct PauseTests {
         @Test func aPausedCampaignStopsAndContinues() async throws {
             try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
                 try await harness.register("ann", devices: 1...3000)

@@ -5,12 +5,13 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// What a lost connection brings again keeps nothing that is urgent waiting (rules 5 and 12).
-    @Suite(.serialized, .timeLimit(.minutes(2))) struct RedeliveryTests {
+    @Suite(.serialized, .timeLimit(.minutes(2)), .undisturbed) struct RedeliveryTests {
         private static func send(to tag: String, _ priority: Priority, in harness: PipelineHarness) async throws -> Job
         {
             let request = SendRequest(

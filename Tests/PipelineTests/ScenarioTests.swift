@@ -6,11 +6,12 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// The way of a send through the whole pipeline, and what may happen to it.
-@Suite(.timeLimit(.minutes(2))) struct ScenarioTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct ScenarioTests {
     @Test func aSendReachesAllDevicesOfItsUserAndNoOthers() async throws {
         try await PipelineHarness.with { harness in
             let handles = try Simulator.services.map { ($0, try harness.simulator.device("ann", of: $0)) }

@@ -6,12 +6,13 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 extension PipelineLoadTests {
     /// Small sends that share messages: each is accounted for as if it went alone, whatever happens on the way.
-    @Suite(.timeLimit(.minutes(3))) struct SmallSendTests {
+    @Suite(.timeLimit(.minutes(3)), .undisturbed) struct SmallSendTests {
         @Test func twoThousandMessagesReachTwoThousandUsers() async throws {
             try await PipelineHarness.with { harness in
                 let count = 2000

@@ -8,12 +8,13 @@ import RawHTTP
 import ServiceLifecycle
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 @testable import PushlineSimulator
 
 /// A push service that stops in the middle, as a worker lives through it.
-@Suite(.timeLimit(.minutes(2))) struct StoppedServiceTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct StoppedServiceTests {
     /// Runs one in the place of WNS, and registers devices there.
     private static func with(
         _ stop: StoppingPeer.Stop,

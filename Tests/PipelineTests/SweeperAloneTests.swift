@@ -2,11 +2,12 @@ import Broker
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 @testable import Pipeline
 
 /// A sweeper in a process that has no send worker, as that of the API.
-@Suite(.timeLimit(.minutes(2))) struct SweeperAloneTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct SweeperAloneTests {
     /// It says that its delivery messages are at the broker: else each is published anew whenever the grace is over.
     @Test func aSweptMessageIsPublishedOnce() async throws {
         try await PipelineHarness.with([.sweeper]) { harness in

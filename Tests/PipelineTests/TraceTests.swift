@@ -7,12 +7,13 @@ import Settings
 import Store
 import Testing
 import Tracing
+import Undisturbed
 
 @testable import Pipeline
 @testable import PushlineTracing
 
 /// The spans of workers: under those of the requests that asked for the work, and never one a device.
-@Suite(.timeLimit(.minutes(2))) struct TraceTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct TraceTests {
     private static let sendQueue = QueueName.work(.send, .normal)
     private static let deliverQueue = QueueName.work(.deliver(.apns), .normal)
 

@@ -1,8 +1,9 @@
 import Foundation
 import PushModel
 import Testing
+import Undisturbed
 
-@Suite struct TimestampTests {
+@Suite(.undisturbed) struct TimestampTests {
     @Test(arguments: [
         (Int64(0), "1970-01-01T00:00:00.000Z"), (1, "1970-01-01T00:00:00.001Z"), (-1, "1969-12-31T23:59:59.999Z"),
         (1_700_000_000_123, "2023-11-14T22:13:20.123Z"), (1_795_250_000_999, "2026-11-21T08:33:20.999Z"),

@@ -1,8 +1,9 @@
 import PushModel
 import Testing
+import Undisturbed
 
 /// XML that is read: nothing but well-formed text, within its limits.
-@Suite struct XMLTests {
+@Suite(.undisturbed) struct XMLTests {
     @Test func anElementIsReadWithAttributesAndTextInTheirPlaces() throws {
         let tree = try XMLReader.read(
             Array(

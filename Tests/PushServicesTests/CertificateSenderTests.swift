@@ -4,9 +4,10 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// APNs with a provider certificate in place of tokens, at the simulator.
-@Suite("APNs with a certificate", .serialized)
+@Suite("APNs with a certificate", .serialized, .undisturbed)
 struct CertificateSenderTests {
     /// Senders whose app declares the simulator's certificate.
     private func with(

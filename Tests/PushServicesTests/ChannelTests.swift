@@ -5,11 +5,12 @@ import PushModel
 import PushlineSimulator
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import PushServices
 
 /// Broadcast channels of APNs at the simulator, which is as strict as Apple.
-@Suite(.serialized) struct ChannelTests {
+@Suite(.serialized, .undisturbed) struct ChannelTests {
     private static func update(_ priority: Priority = .normal) throws -> NativePayload {
         try APNsLiveActivity.payload(
             aps: [

@@ -2,9 +2,10 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// What no push service says, and how senders live through it.
-@Suite("Hostile services", .timeLimit(.minutes(5)))
+@Suite("Hostile services", .timeLimit(.minutes(5)), .undisturbed)
 struct HostileServiceTests {
     /// Few seconds for a connection, so that a test need not wait for it.
     private func with(_ body: (Senders) async throws -> Void) async throws {

@@ -4,9 +4,10 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// The sender's own forms at the services, which are as strict as the real ones.
-@Suite(.serialized) struct NativeSenderTests {
+@Suite(.serialized, .undisturbed) struct NativeSenderTests {
     private static func form(
         _ pns: PushService,
         _ payload: JSONValue,

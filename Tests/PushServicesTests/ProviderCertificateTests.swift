@@ -3,9 +3,10 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// Certificates in files as people have them: read, or refused in one line.
-@Suite("Files of provider certificates", .serialized)
+@Suite("Files of provider certificates", .serialized, .undisturbed)
 struct ProviderCertificateTests {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "certificates-\(UUID().uuidString)")
 

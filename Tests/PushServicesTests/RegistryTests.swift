@@ -4,8 +4,9 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Testing
+import Undisturbed
 
-@Suite("Registry of senders", .serialized)
+@Suite("Registry of senders", .serialized, .undisturbed)
 struct RegistryTests {
     @Test("an unchanged declaration keeps its sender")
     func kept() async throws {

@@ -3,8 +3,9 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Testing
+import Undisturbed
 
-@Suite("Senders", .serialized)
+@Suite("Senders", .serialized, .undisturbed)
 struct SenderTests {
     @Test("devices are reached", arguments: PushService.inService)
     func accepted(pns: PushService) async throws {

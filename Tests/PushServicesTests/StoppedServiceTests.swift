@@ -6,12 +6,13 @@ import PushModel
 import PushlineSimulator
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import PushServices
 @testable import PushlineSimulator
 
 /// A push service, token service or channel management that stops in the middle.
-@Suite("Services that stop", .timeLimit(.minutes(3)))
+@Suite("Services that stop", .timeLimit(.minutes(3)), .undisturbed)
 struct StoppedServiceTests {
     static let services = PushService.inService
 

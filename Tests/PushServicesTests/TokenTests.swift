@@ -3,10 +3,11 @@ import Foundation
 import NIOConcurrencyHelpers
 import PushModel
 import Testing
+import Undisturbed
 
 @testable import PushServices
 
-@Suite("Tokens")
+@Suite("Tokens", .undisturbed)
 struct TokenTests {
     @Test("a provider token is kept, replaced after its life, and never sooner than Apple allows")
     func providerToken() throws {

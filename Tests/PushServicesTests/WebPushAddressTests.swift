@@ -9,11 +9,12 @@ import OutgoingHTTP
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 @testable import PushServices
 
 /// Where a push goes: an address that the device chose, and nothing on our side of the internet.
-@Suite("Web Push, addresses", .serialized)
+@Suite("Web Push, addresses", .serialized, .undisturbed)
 struct WebPushAddressTests {
     @Test("an address that is not declared is not connected to")
     func privateAddress() async throws {
@@ -284,7 +285,7 @@ struct WebPushAddressTests {
 }
 
 /// The system's lookups, which no thread can be called back from.
-@Suite("Name lookups") struct NameLookupTests {
+@Suite("Name lookups", .undisturbed) struct NameLookupTests {
     /// A system that answers when it is told to.
     private final class System: Sendable {
         let asked = NIOLockedValueBox<[String]>([])

@@ -3,10 +3,11 @@ import Foundation
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 @testable import PushServices
 
-@Suite("Web Push", .serialized)
+@Suite("Web Push", .serialized, .undisturbed)
 struct WebPushTests {
     private static func bytes(_ text: String) throws -> [UInt8] { try #require(Base64URL.decode(text)) }
 

@@ -1,9 +1,10 @@
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineClient
 
-@Suite struct DeviceRegistrationTests {
+@Suite(.undisturbed) struct DeviceRegistrationTests {
     private static let ok = HTTPAnswer(status: 200)
     private static let gone = HTTPAnswer(status: 410)
     private let phone = Device(apnsToken: Data([0xAB, 0x01]), tags: ["b", "a"])
@@ -189,7 +190,7 @@ import Testing
     }
 }
 
-@Suite struct ConcurrentRegistrationTests {
+@Suite(.undisturbed) struct ConcurrentRegistrationTests {
     private let phone = Device(service: .fcm, handle: "t")
 
     @Test func concurrentRegistrationsMakeOneRequestEach() async throws {

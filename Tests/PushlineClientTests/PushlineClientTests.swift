@@ -1,9 +1,10 @@
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineClient
 
-@Suite struct PushlineClientTests {
+@Suite(.undisturbed) struct PushlineClientTests {
     @Test func sends() async throws {
         let transport = ScriptedTransport(job("queued", isFinal: false))
         let notification = PushNotification(to: .user("ann"), title: "T", data: ["k": "v"], services: [.apns], ttl: 60)

@@ -1,9 +1,10 @@
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineClient
 
-@Suite struct PushlineErrorTests {
+@Suite(.undisturbed) struct PushlineErrorTests {
     @Test(arguments: [
         (400, PushlineError.Code.invalidRequest), (401, .unauthorized), (403, .forbidden), (404, .notFound),
         (409, .conflict),
@@ -88,7 +89,7 @@ import Testing
 }
 
 /// Through the network, to servers that are none or say no.
-@Suite struct URLSessionTransportTests {
+@Suite(.undisturbed) struct URLSessionTransportTests {
     private func error(of manner: LoneSocket.Manner, deadline: Duration = .seconds(20)) async throws -> PushlineError? {
         let socket = try LoneSocket(manner)
         let client = PushlineClient(url: try #require(socket.url), credentials: .key("plk_x"), deadline: deadline)

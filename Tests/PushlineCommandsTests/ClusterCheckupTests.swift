@@ -3,12 +3,13 @@ import Installation
 import NIOSSL
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import PushlineCommands
 @testable import PushlineSimulator
 
 /// What the doctor says of a management API that gives no list of queues.
-@Suite(.timeLimit(.minutes(2))) struct ClusterCheckupTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct ClusterCheckupTests {
     private static func ask(
         stopping stop: StoppingPeer.Stop? = nil,
         _ answer: StoppingPeer.Answer,

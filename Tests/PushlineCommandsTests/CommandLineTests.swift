@@ -2,10 +2,11 @@ import ArgumentParser
 import Foundation
 import PushlineClient
 import Testing
+import Undisturbed
 
 @testable import PushlineCommands
 
-@Suite struct CommandLineTests {
+@Suite(.undisturbed) struct CommandLineTests {
     private func exitCode(_ arguments: [String]) -> Int32? {
         do {
             let command = try PushlineCommand.parseAsRoot(arguments)

@@ -5,11 +5,12 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import PushlineCommands
 
 /// What the doctor sees of work that does not get on.
-@Suite struct DoctorTests {
+@Suite(.undisturbed) struct DoctorTests {
     private func check(_ broker: InMemoryBroker) async -> [Finding] {
         await BrokerCheckup(broker: broker, place: "here", services: [.apns]).run()
     }

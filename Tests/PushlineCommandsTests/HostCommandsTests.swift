@@ -6,11 +6,12 @@ import PushlineSimulator
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import PushlineCommands
 
 /// The commands that work on a store of this host, each test with a store of its own.
-@Suite struct HostCommandsTests {
+@Suite(.undisturbed) struct HostCommandsTests {
     /// A folder with a configuration, an apps file and a password file; removed at the end.
     final class Host: Sendable {
         let folder: URL

@@ -4,10 +4,11 @@ import HubWire
 import PushModel
 import PushlineClient
 import Testing
+import Undisturbed
 
 @testable import PushlineCommands
 
-@Suite struct HubImportLinesTests {
+@Suite(.undisturbed) struct HubImportLinesTests {
     private static let token = String(repeating: "AB", count: 32)
 
     private func line(_ change: (inout WireRegistration) -> Void = { _ in }) -> Result<
@@ -147,7 +148,7 @@ import Testing
 }
 
 /// A hub that always names a next page.
-@Suite struct EndlessHubTests {
+@Suite(.undisturbed) struct EndlessHubTests {
     private static func registration(_ number: Int) -> WireRegistration {
         WireRegistration(platform: .apple, id: "\(number)", handle: ["ab"])
     }

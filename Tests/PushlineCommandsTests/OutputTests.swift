@@ -1,10 +1,11 @@
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineClient
 @testable import PushlineCommands
 
-@Suite struct OutputTests {
+@Suite(.undisturbed) struct OutputTests {
     @Test func tableIsAligned() {
         var table = Table(["name", "count", "note"], numeric: [1])
         table.add(["a", "1", nil])

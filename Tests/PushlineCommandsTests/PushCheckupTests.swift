@@ -3,11 +3,12 @@ import PushModel
 import PushServices
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 @testable import PushlineCommands
 
 /// What the doctor says of credentials once push services were asked, each verdict at the simulator.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct PushCheckupTests {
+@Suite(.serialized, .timeLimit(.minutes(2)), .undisturbed) struct PushCheckupTests {
     private static func ask(
         _ spec: AppSpec,
         _ question: PushQuestion = PushQuestion(),

@@ -1,12 +1,13 @@
 import ArgumentParser
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineClient
 @testable import PushlineCommands
 
 /// `pushline send` prints warnings of members that no service takes.
-@Suite struct SendWarningsTests {
+@Suite(.undisturbed) struct SendWarningsTests {
     private static let warnings = #""warnings":[{"member":"thread","reason":"is dropped"}]"#
 
     /// Answers as a server that accepts every send, and warns of it.

@@ -4,12 +4,13 @@ import PushModel
 import PushlineClient
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import PushlineCommands
 @testable import PushlineSimulator
 
 /// What the doctor says of a server that it asks over HTTP.
-@Suite(.timeLimit(.minutes(2))) struct ServerCheckupTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct ServerCheckupTests {
     /// What a Pushline server that lacks nothing answers, by path.
     private static let healthy: [String: StoppingPeer.Answer] = [
         "/healthz": .init(200, body: #"{"status":"ok","version":"\#(pushlineVersion)"}"#),

@@ -3,12 +3,13 @@ import Installation
 import PushModel
 import Settings
 import Testing
+import Undisturbed
 
 @testable import PushlineCommands
 @testable import StorePostgreSQL
 
 /// The commands of a host whose store is in a PostgreSQL, the one that `deploy/test postgres` starts.
-@Suite(.enabled(if: PrivateServer.isThere)) struct ServerStoreCommandsTests {
+@Suite(.enabled(if: PrivateServer.isThere), .undisturbed) struct ServerStoreCommandsTests {
     private let host: HostCommandsTests.Host
     private let passwordFile: String
 

@@ -4,12 +4,13 @@ import NIOSSL
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 @testable import PushlineClient
 @testable import PushlineCommands
 
 /// How the command line reaches a server.
-@Suite(.timeLimit(.minutes(1))) struct ServerTransportTests {
+@Suite(.timeLimit(.minutes(1)), .undisturbed) struct ServerTransportTests {
     /// A client as the options make it, for a server that is not a Pushline server but speaks TLS.
     private static func client(_ url: String, _ arguments: [String], environment: [String: String] = [:]) throws
         -> PushlineClient

@@ -4,11 +4,12 @@ import PushModel
 import Settings
 import Store
 import Testing
+import Undisturbed
 
 @testable import PushlineCommands
 
 /// What `pushline store restore` says of sends that were under way, and does about them.
-@Suite struct StoreRestoreTests {
+@Suite(.undisturbed) struct StoreRestoreTests {
     private let host: HostCommandsTests.Host
 
     init() async throws {

@@ -1,10 +1,11 @@
 import Crypto
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("APNs' rules")
+@Suite("APNs' rules", .undisturbed)
 struct APNsRuleTests {
     /// One rule broken, and what APNs says to it.
     struct Case: Sendable, CustomTestStringConvertible {

@@ -1,10 +1,11 @@
 import Foundation
 import PushModel
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("What a good sender gets")
+@Suite("What a good sender gets", .undisturbed)
 struct AcceptanceTests {
     @Test func apnsAcceptsAPushSignedWithTheKeyFile() async throws {
         try await withClient { client in

@@ -1,9 +1,10 @@
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("Rules of APNs' broadcast channels")
+@Suite("Rules of APNs' broadcast channels", .undisturbed)
 struct ChannelRuleTests {
     private static let bundle = "com.example.pushline"
     private static let update = #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{"gate":7}}}"#

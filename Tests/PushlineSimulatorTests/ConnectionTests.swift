@@ -1,10 +1,11 @@
 import AsyncHTTPClient
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("What happens to connections", .timeLimit(.minutes(1)))
+@Suite("What happens to connections", .timeLimit(.minutes(1)), .undisturbed)
 struct ConnectionTests {
     typealias Frame = RawHTTP2.Frame
 

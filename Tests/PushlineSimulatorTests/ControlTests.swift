@@ -2,10 +2,11 @@ import Foundation
 import NIOCore
 import PushModel
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("The control address and what it keeps")
+@Suite("The control address and what it keeps", .undisturbed)
 struct ControlTests {
     @Test func faultsAreAddedAsJSON() async throws {
         try await withClient { client in
@@ -270,7 +271,7 @@ struct ControlTests {
     }
 }
 
-@Suite("Credentials and life")
+@Suite("Credentials and life", .undisturbed)
 struct LifeTests {
     static func folder() -> String {
         FileManager.default.temporaryDirectory.appending(path: "simulator-test-\(UUID().uuidString)").path

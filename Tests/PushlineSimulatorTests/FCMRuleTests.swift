@@ -1,9 +1,10 @@
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("FCM's rules")
+@Suite("FCM's rules", .undisturbed)
 struct FCMRuleTests {
     static let refused: [(String, field: String?)] = [
         (#"{"message""#, nil),

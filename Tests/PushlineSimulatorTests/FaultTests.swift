@@ -3,10 +3,11 @@ import Foundation
 import NIOCore
 import PushModel
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("Faults", .timeLimit(.minutes(1)))
+@Suite("Faults", .timeLimit(.minutes(1)), .undisturbed)
 struct FaultTests {
     static let message = #"{"message":{"token":"device-1","data":{"message":"hello"}}}"#
 

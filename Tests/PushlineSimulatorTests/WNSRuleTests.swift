@@ -1,9 +1,10 @@
 import Foundation
 import Testing
+import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("WNS' rules")
+@Suite("WNS' rules", .undisturbed)
 struct WNSRuleTests {
     /// One rule broken.
     struct Case: Sendable {

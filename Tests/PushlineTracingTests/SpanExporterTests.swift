@@ -9,11 +9,12 @@ import ServiceLifecycle
 import Settings
 import Testing
 import Tracing
+import Undisturbed
 
 @testable import PushlineTracing
 
 /// Spans on their way to a collector, whatever that does.
-@Suite(.timeLimit(.minutes(2))) struct SpanExporterTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct SpanExporterTests {
     private let queue = SpanQueue()
     private let log = LogRecorder()
 

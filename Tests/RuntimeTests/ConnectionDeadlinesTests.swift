@@ -2,12 +2,13 @@ import NIOCore
 import NIOPosix
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import Runtime
 @testable import WebServing
 
 /// Connections on which nothing is asked or read end; those that are used do not.
-@Suite(.timeLimit(.minutes(2))) struct ConnectionDeadlinesTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct ConnectionDeadlinesTests {
     private static let request = "GET /name HTTP/1.1\r\nHost: a\r\n\r\n"
 
     /// One deadline and the look after it, with room for a busy machine: far below what a minute of nothing would be.

@@ -5,12 +5,13 @@ import NIOCore
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import Runtime
 @testable import WebServing
 
 /// Who gets in where there are as many connections as may be.
-@Suite(.timeLimit(.minutes(2))) struct ConnectionLimitTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct ConnectionLimitTests {
     private static let request = "GET /name HTTP/1.1\r\nHost: a\r\n\r\n"
 
     private static func isAnswered(port: Int) async throws -> Bool {

@@ -9,12 +9,13 @@ import RawHTTP
 import ServiceLifecycle
 import Settings
 import Testing
+import Undisturbed
 
 @testable import Runtime
 @testable import WebServing
 
 /// A port that processes share, and what becomes of connections when one of them goes.
-@Suite(.timeLimit(.minutes(2))) struct HTTPListenerTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct HTTPListenerTests {
     private static let quiet: Logger = {
         var logger = Logger(label: "test.listener")
         logger.logLevel = .critical

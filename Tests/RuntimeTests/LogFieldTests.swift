@@ -4,9 +4,10 @@ import Logging
 import PushModel
 import PushlineLogging
 import Testing
+import Undisturbed
 
 /// The fields of the log are those that the documentation tells, and the task's context is in its lines.
-@Suite struct LogFieldTests {
+@Suite(.undisturbed) struct LogFieldTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 

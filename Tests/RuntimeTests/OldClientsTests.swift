@@ -2,12 +2,13 @@ import Foundation
 import NIOCore
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import Runtime
 @testable import WebServing
 
 /// Health checkers, and proxies as they are without a setting: they speak HTTP/1.0, and read until the connection ends.
-@Suite(.timeLimit(.minutes(2))) struct OldClientsTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct OldClientsTests {
     /// Serves with so much patience that only what is closed at once ends in time.
     private static func serve(tls: Bool = false, _ body: @escaping @Sendable (Int) async throws -> Void) async throws {
         try await ServedListener.run(ServedListener.limits(request: 600_000), tls: tls, patience: .minutes(10), body)

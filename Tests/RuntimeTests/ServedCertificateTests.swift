@@ -11,13 +11,14 @@ import NIOSSL
 import NIOTLS
 import ServiceLifecycle
 import Testing
+import Undisturbed
 import WebServing
 
 @testable import PushlineSimulator
 @testable import Runtime
 
 /// The certificate of the API, replaced while it serves.
-@Suite(.timeLimit(.minutes(2))) struct ServedCertificateTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct ServedCertificateTests {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "certificate-\(UUID().uuidString)")
 
     private var certificate: String { self.folder.appending(path: "chain.pem").path }

@@ -1,11 +1,12 @@
 import Foundation
 import ServiceLifecycle
 import Testing
+import Undisturbed
 
 @testable import Runtime
 
 /// What systemd is told, over a socket of the test's own.
-@Suite(.serialized) struct ServiceManagerTests {
+@Suite(.serialized, .undisturbed) struct ServiceManagerTests {
     /// A datagram socket, as systemd has one.
     private final class Manager {
         let path: String

@@ -1,12 +1,13 @@
 import NIOCore
 import RawHTTP
 import Testing
+import Undisturbed
 
 @testable import Runtime
 @testable import WebServing
 
 /// Every request that the server has taken is answered, and every one that it has not is known not to be.
-@Suite(.timeLimit(.minutes(2))) struct UnansweredTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct UnansweredTests {
     private static let request = "GET /name HTTP/1.1\r\nHost: a\r\n\r\n"
 
     /// The parser takes what follows for another protocol: the answer has to say that nothing is taken there.

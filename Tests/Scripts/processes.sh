@@ -24,9 +24,9 @@ check() {
 # One that has ended and that nobody has asked for does not.
 lives() { case $(cat "/proc/$1/stat" 2>/dev/null) in "" | *") Z "*) echo no ;; *) echo yes ;; esac; }
 
-# Waits until a file is there, up to 10 s.
+# Waits until a file is there, up to a minute.
 await() {
-    for _ in {1..100}; do
+    for _ in {1..600}; do
         if [ -s "$1" ]; then return; fi
         sleep 0.1
     done

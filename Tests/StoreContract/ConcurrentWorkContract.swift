@@ -2,9 +2,10 @@ import NIOConcurrencyHelpers
 import PushModel
 import Store
 import Testing
+import Undisturbed
 
 /// Random steps of several processes at once, on the same jobs and messages: whoever comes first, all of it adds up and comes to its end.
-@Suite(.everyStore) struct ConcurrentWorkContract {
+@Suite(.everyStore, .undisturbed) struct ConcurrentWorkContract {
     private static let (workers, steps) = (4, 80)
 
     /// What all processes know of.

@@ -1,8 +1,9 @@
 import Store
 import Testing
+import Undisturbed
 
 /// Who keeps house: one of all that have the store open.
-@Suite(.everyStore) struct LeadershipContract {
+@Suite(.everyStore, .undisturbed) struct LeadershipContract {
     private let fixture: any StoreFixture
 
     init() throws { self.fixture = try StoreFixtures.make() }

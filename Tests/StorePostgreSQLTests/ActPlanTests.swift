@@ -4,11 +4,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// How lists of acts are read: by indexes, and no further than their page, also where another app has nearly all.
-@Suite(.enabled(if: TestServer.isThere)) struct ActPlanTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct ActPlanTests {
     private let fixture: StoreAdministration
     private let store: RecordingStore
 

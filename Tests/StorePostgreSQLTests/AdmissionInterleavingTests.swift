@@ -4,12 +4,13 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// What is admitted by two stores that have both read before either writes: an app's first job or registration beside its declaration, members
 /// of one message, and limits, which are exceeded by what the other admits at the same time (rule 12).
-@Suite(.enabled(if: TestServer.isThere)) struct AdmissionInterleavingTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct AdmissionInterleavingTests {
     private func sends(_ count: Int, _ priority: Priority = .normal) throws -> [NewJob] {
         let tag = PushModel.Tag(user: try UserName("ann", .folded))
         let send = SendRequest(audience: .tag(tag), platforms: [], content: .message(.init(body: "b")))

@@ -5,11 +5,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// What becomes of a commit whose answer is lost is found out by a write, before anybody is told.
-@Suite(.enabled(if: TestServer.isThere)) struct CommitTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct CommitTests {
     private let schema: String
     private let clock = StoreClock(source: TestTime(), shift: 0)
     private let proxy: CuttingProxy
@@ -22,14 +23,7 @@ import Testing
         _ = try self.owner("GRANT ALL ON kept TO programs")
     }
 
-    /// A machine that is busy takes its time: what is to be found out is, however long that lasts.
-    private static let patient: Deadlines = {
-        var deadlines = TestServer.deadlines
-        (deadlines.read, deadlines.commit, deadlines.resolution) = (.seconds(60), .seconds(60), .seconds(300))
-        return deadlines
-    }()
-
-    private func store(_ deadlines: Deadlines = Self.patient, words: String = "") throws -> PostgreSQLStore {
+    private func store(_ deadlines: Deadlines = TestServer.deadlines, words: String = "") throws -> PostgreSQLStore {
         let addresses = try TestServer.plainAddresses([self.proxy.port], schema: self.schema, words: words)
         return try PostgreSQLStore(addresses, clock: self.clock, deadlines: deadlines)
     }
@@ -123,7 +117,7 @@ import Testing
     }
 
     @Test func whatIsNotFoundOutInTimeIsUnknown() async throws {
-        var deadlines = Self.patient
+        var deadlines = TestServer.deadlines
         (deadlines.read, deadlines.commit, deadlines.resolution) = (.seconds(10), .seconds(1), .seconds(3))
         let store = try self.store(deadlines)
         defer { self.proxy.end() }
@@ -170,7 +164,7 @@ import Testing
     /// What ends its server's process each time is not sent for ever.
     @Test func whatIsNeverAnsweredIsGivenUp() async throws {
         let pool = ConnectionPool(
-            Servers(try TestServer.plainAddresses([self.proxy.port], schema: self.schema), Self.patient),
+            Servers(try TestServer.plainAddresses([self.proxy.port], schema: self.schema), TestServer.deadlines),
             self.clock,
             size: 1
         )

@@ -4,16 +4,17 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// What a pool does for those who read and write over its connections.
-@Suite(.enabled(if: TestServer.isThere)) struct ConnectionPoolTests {
+@Suite(.enabled(if: TestServer.isThere), .timeLimit(.minutes(5)), .undisturbed) struct ConnectionPoolTests {
     private let fixture: StoreAdministration
 
     init() throws { self.fixture = try StoreAdministration(StoreOptions()) }
 
-    private func pool(_ deadlines: Deadlines = Deadlines(), words: String = "") throws -> ConnectionPool {
+    private func pool(_ deadlines: Deadlines = TestServer.deadlines, words: String = "") throws -> ConnectionPool {
         let addresses = try TestServer.addresses(.programs, schema: self.fixture.schema, words: words)
         return ConnectionPool(Servers(addresses, deadlines), self.fixture.engine.clock, size: 1)
     }
@@ -43,20 +44,19 @@ import Testing
 
     @Test func aReadIsMadeAgainWhereItsConnectionEnds() async throws {
         let name = "read\(UUID().uuidString)"
-        let pool = try self.pool(words: "&application_name=\(name)")
-        async let answers = pool.read([PostgreSQLStatement("SELECT 1 AS n FROM pg_sleep(1)")])
-        var ended = 0
-        for _ in 0..<200 where ended == 0 {
+        let pool = try self.pool(TestServer.deadlines, words: "&application_name=\(name)")
+        _ = try self.owner("CREATE TABLE pause AS SELECT 600 AS seconds")
+        _ = try self.owner("GRANT ALL ON pause TO programs")
+        async let answers = pool.read([
+            PostgreSQLStatement("SELECT 1 AS n FROM pg_sleep((SELECT max(seconds) FROM pause))")
+        ])
+        let asleep = "FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'PgSleep'"
+        while try self.owner("SELECT pid \(asleep)", .text(name)).isEmpty {
             try await Task.sleep(for: .milliseconds(10))
-            ended = try self.owner(
-                """
-                SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
-                WHERE application_name = $1 AND wait_event = 'PgSleep'
-                """,
-                .text(name)
-            ).count
         }
-        #expect(ended == 1)
+        // When it is made again, it does not sleep.
+        _ = try self.owner("UPDATE pause SET seconds = 0")
+        #expect(try self.owner("SELECT pg_terminate_backend(pid) AS ended \(asleep)", .text(name)).count == 1)
         #expect(try await answers[0].count == 1)
     }
 

@@ -4,16 +4,17 @@ import Store
 import StoreContract
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// What holds of connections, whatever is said over them.
-@Suite(.enabled(if: TestServer.isThere)) struct ConnectionTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct ConnectionTests {
     private static let patience = Duration.seconds(30)
 
     private func servers(
         _ ports: [String]? = nil,
-        _ deadlines: Deadlines = Deadlines(),
+        _ deadlines: Deadlines = TestServer.deadlines,
         timeline: Int64 = 0,
         words: String = ""
     ) throws -> Servers {
@@ -58,7 +59,7 @@ import Testing
         let port = try TestServer.ports()[0]
         let words = "host=127.0.0.1 port=\(port) user=programs dbname=postgres sslmode="
         func error(_ mode: String) throws -> StoreError? {
-            let servers = try Servers(ServerAddresses(words + mode, passwordFile: file), Deadlines())
+            let servers = try Servers(ServerAddresses(words + mode, passwordFile: file), TestServer.deadlines)
             return #expect(throws: StoreError.self) { try servers.connect() }
         }
         let wrong = try error("require")

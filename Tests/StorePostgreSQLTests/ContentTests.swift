@@ -4,11 +4,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Contents and rich notifications, whose quotas are compared with what is added up.
-@Suite(.enabled(if: TestServer.isThere)) struct ContentTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct ContentTests {
     private let fixture: StoreAdministration
     private var store: PostgreSQLStore { self.fixture.engine }
 

@@ -6,11 +6,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Work of all kinds over connections that are cut at any byte: whatever was answered or not, all adds up, and nothing is accepted twice.
-@Suite(.enabled(if: TestServer.isThere)) struct CutWorkTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct CutWorkTests {
     private let keep: StoreAdministration
     private let proxy: CuttingProxy
     private let store: PostgreSQLStore

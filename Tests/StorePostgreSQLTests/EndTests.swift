@@ -3,11 +3,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Jobs end over PostgreSQL by the statements by which they do in SQLite, whose results the contract's suites hold.
-@Suite(.enabled(if: TestServer.isThere)) struct EndTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct EndTests {
     private let keep: StoreAdministration
     private var engine: PostgreSQLStore { self.keep.engine }
 

@@ -5,11 +5,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// What an operator is told of the servers.
-@Suite struct ObservationTests {
+@Suite(.undisturbed) struct ObservationTests {
     private func wrong(_ servers: [ServerExamination.Server], _ primary: ServerExamination.Primary? = nil) -> [String] {
         ServerExamination(servers: servers, primary: primary).observations.filter { !$0.isRight }
             .map { "\($0.subject): \($0.words)" }
@@ -141,7 +142,7 @@ import Testing
 }
 
 /// The servers are asked themselves.
-@Suite(.enabled(if: TestServer.isThere)) struct ExaminationTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct ExaminationTests {
     private let schema: String
 
     init() throws { self.schema = try TestServer.makeTables() }

@@ -5,11 +5,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Two stores that fan out, or change what is fanned out, both of which have read before either writes (rules 2, 4 and 15).
-@Suite(.enabled(if: TestServer.isThere)) struct FanOutInterleavingTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct FanOutInterleavingTests {
     private let steps: FanOutSteps
     private var first: PostgreSQLStore { self.steps.first }
     private var second: PostgreSQLStore { self.steps.second }

@@ -4,11 +4,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// How the statements of fan-outs are run: by an index, and no further than they need, on tables that are empty and on full ones.
-@Suite(.enabled(if: TestServer.isThere)) struct FanOutPlanTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct FanOutPlanTests {
     private let steps: FanOutSteps
     private var store: PostgreSQLStore { self.steps.first }
 

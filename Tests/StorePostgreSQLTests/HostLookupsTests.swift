@@ -1,11 +1,12 @@
 import Foundation
 import NIOConcurrencyHelpers
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Whoever asks for the addresses of a name has a deadline, and the question goes on.
-@Suite struct NameLookupsTests {
+@Suite(.undisturbed) struct NameLookupsTests {
     @Test func aNameIsAskedForOnceByAllWhoWait() throws {
         let (asked, isOpen) = (NIOLockedValueBox(0), NIOLockedValueBox(false))
         let lookups = HostLookups { _ in

@@ -5,11 +5,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// How chores are run: by indexes, and no further than their chunk, on tables that are empty and on full ones.
-@Suite(.enabled(if: TestServer.isThere)) struct HousekeepingPlanTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct HousekeepingPlanTests {
     private static let day = Duration.seconds(86_400)
     private static let limit = 100
 

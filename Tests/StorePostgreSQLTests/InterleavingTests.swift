@@ -4,11 +4,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Changes of two stores that have both read before either writes: a row that both need is held until both wait for it.
-@Suite(.enabled(if: TestServer.isThere)) struct InterleavingTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct InterleavingTests {
     private let stores: TwoStores
 
     init() throws { self.stores = try TwoStores() }

@@ -5,11 +5,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Two stores that change the same jobs and messages, both of which have read before either writes.
-@Suite(.enabled(if: TestServer.isThere)) struct JobInterleavingTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct JobInterleavingTests {
     private let stores: TwoStores
 
     init() throws { self.stores = try TwoStores() }

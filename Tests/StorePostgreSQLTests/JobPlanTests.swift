@@ -5,11 +5,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// How the statements of the outbox are run: by an index, and no further than they need, on tables that are empty and on full ones.
-@Suite(.enabled(if: TestServer.isThere)) struct JobPlanTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct JobPlanTests {
     private let fixture: StoreAdministration
     private var store: PostgreSQLStore { self.fixture.engine }
 

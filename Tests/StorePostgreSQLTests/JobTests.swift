@@ -5,11 +5,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// How jobs are written and found.
-@Suite(.enabled(if: TestServer.isThere)) struct JobTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct JobTests {
     private let fixture: StoreAdministration
     private var store: PostgreSQLStore { self.fixture.engine }
 

@@ -8,15 +8,16 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Tables belong to the role that migrates, and are made once.
-@Suite(.enabled(if: TestServer.isThere)) struct MigratorTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct MigratorTests {
     private let schema = "m" + UUID().uuidString.replacing("-", with: "").lowercased()
 
     private func run(_ role: TestServer.Role, _ text: String) throws -> [SQLRow] {
-        let servers = try Servers(TestServer.addresses(role, schema: self.schema), Deadlines(), .migration)
+        let servers = try Servers(TestServer.addresses(role, schema: self.schema), TestServer.deadlines, .migration)
         return try servers.connect().wire.exchange([PostgreSQLStatement(text)], until: .now + .seconds(30))[0].rows
     }
 
@@ -75,7 +76,7 @@ import Testing
 
     /// Does something while a program of this version has a connection.
     private func whileOpen(_ work: () throws -> Void) throws {
-        let program = try Servers(TestServer.addresses(.programs, schema: self.schema), Deadlines()).connect()
+        let program = try Servers(TestServer.addresses(.programs, schema: self.schema), TestServer.deadlines).connect()
         try withExtendedLifetime(program) { try work() }
     }
 

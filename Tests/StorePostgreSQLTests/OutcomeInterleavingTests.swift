@@ -5,11 +5,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Outcomes beside others that change the same jobs, both of which have read before either writes.
-@Suite(.enabled(if: TestServer.isThere)) struct OutcomeInterleavingTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct OutcomeInterleavingTests {
     private let stores: TwoStores
     private var keep: StoreAdministration { self.stores.fixture }
 

@@ -3,12 +3,13 @@ import Store
 import StoreContract
 import StoreKit
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 @testable import StoreSQL
 
 /// How the statements of outcomes are run: by the keys of what they name, on tables that are empty and on full ones.
-@Suite(.enabled(if: TestServer.isThere)) struct OutcomePlanTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct OutcomePlanTests {
     private let keep: StoreAdministration
     private var store: PostgreSQLStore { self.keep.engine }
 

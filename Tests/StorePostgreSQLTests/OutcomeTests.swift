@@ -5,11 +5,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// What becomes of a group of outcomes, all of which are written by the same statements.
-@Suite(.enabled(if: TestServer.isThere)) struct OutcomeTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct OutcomeTests {
     private let keep: StoreAdministration
     private var store: PostgreSQLStore { self.keep.engine }
 

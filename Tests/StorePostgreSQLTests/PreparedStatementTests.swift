@@ -1,11 +1,12 @@
 import Foundation
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// A statement that comes again is prepared, and nobody sees that but the server.
-@Suite(.enabled(if: TestServer.isThere)) struct PreparedStatementTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct PreparedStatementTests {
     private let wire: Wire
     private let table = "t\(UUID().uuidString.replacing("-", with: ""))"
 

@@ -4,12 +4,13 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// How the statements of registrations and audiences are run: by an index, and no further than they need, on tables that are empty and on
 /// full ones.
-@Suite(.enabled(if: TestServer.isThere)) struct RegistrationPlanTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct RegistrationPlanTests {
     private static let devices = 20_000
 
     private let fixture: StoreAdministration

@@ -4,11 +4,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Changes of registrations by two stores on one database, stopped between what they read and what they write.
-@Suite(.enabled(if: TestServer.isThere)) struct RegistrationRaceTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct RegistrationRaceTests {
     private let stores: TwoStores
     private let handle = Handle(stored: "aa")
 

@@ -4,11 +4,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Registrations and audiences in PostgreSQL, where its own statements and types are in question.
-@Suite(.enabled(if: TestServer.isThere)) struct RegistrationTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct RegistrationTests {
     private let fixture: StoreAdministration
     private var store: PostgreSQLStore { self.fixture.engine }
 

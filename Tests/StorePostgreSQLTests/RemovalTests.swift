@@ -4,11 +4,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// A user is removed over PostgreSQL by the statements by which one is in SQLite.
-@Suite(.enabled(if: TestServer.isThere)) struct RemovalTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct RemovalTests {
     private let keep: StoreAdministration
     private let user: UserName
 

@@ -4,11 +4,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// Dead letters are replayed over PostgreSQL by the statements by which they are in SQLite.
-@Suite(.enabled(if: TestServer.isThere)) struct ReplayTests {
+@Suite(.enabled(if: TestServer.isThere), .undisturbed) struct ReplayTests {
     private let keep: StoreAdministration
 
     init() throws { self.keep = try StoreAdministration(StoreOptions()) }

@@ -5,12 +5,14 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// PostgreSQL passes what any driver must of these parts, in the server that `deploy/test postgres` starts.
 @Suite(
-    .passes(.all, as: "PostgreSQL", if: TestServer.isThere, { try StoreAdministration($0) })
+    .passes(.all, as: "PostgreSQL", if: TestServer.isThere, { try StoreAdministration($0) }),
+    .undisturbed
 )
 struct PostgreSQLContract {}
 
@@ -24,7 +26,8 @@ enum TestServer {
     /// A machine that is busy takes its time.
     static var deadlines: Deadlines {
         var deadlines = Deadlines()
-        deadlines.connect = .seconds(10)
+        (deadlines.connect, deadlines.read, deadlines.commit) = (.seconds(60), .seconds(60), .seconds(60))
+        deadlines.resolution = .seconds(300)
         return deadlines
     }
 

@@ -4,12 +4,13 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StorePostgreSQL
 
 /// How all statements are run that any work makes, as the server itself says in its log: by indexes, and past no more rows than a page looks at, on
 /// tables that are empty, and on full ones where another app has nearly all.
-@Suite(.enabled(if: TestServer.isThere), .serialized) struct WorkPlanTests {
+@Suite(.enabled(if: TestServer.isThere), .serialized, .undisturbed) struct WorkPlanTests {
     /// A plan that the server has made.
     private struct Plan {
         /// A statement, and how it is run.

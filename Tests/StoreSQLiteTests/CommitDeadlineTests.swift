@@ -5,11 +5,12 @@ import PushModel
 import Store
 import StoreContract
 import Testing
+import Undisturbed
 
 @testable import StoreSQLite
 
 /// A write that has not begun in its request's time is never begun; one that has begun is waited for.
-@Suite(.timeLimit(.minutes(2))) struct CommitDeadlineTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct CommitDeadlineTests {
     private let keep: TemporaryStore
 
     init() throws { self.keep = try TemporaryStore() }

@@ -4,11 +4,12 @@ import Store
 import StoreContract
 import StoreKit
 import Testing
+import Undisturbed
 
 @testable import StoreSQLite
 
 /// A change that fails leaves nothing behind, alone as in a group, and takes nobody with it (rules 3 and 8).
-@Suite struct GroupWriterTests {
+@Suite(.undisturbed) struct GroupWriterTests {
     private struct Failed: Error {}
 
     private let keep: TemporaryStore

@@ -3,11 +3,12 @@ import GRDB
 import StoreContract
 import StoreKit
 import Testing
+import Undisturbed
 
 @testable import StoreSQLite
 
 /// Short work is done on its caller's thread while that holds nobody up.
-struct InlineExecutionTests {
+@Suite(.undisturbed) struct InlineExecutionTests {
     @Test func slowWorkClosesInlineExecutionForAWhile() async throws {
         let inlineExecution = InlineExecution()
         #expect(inlineExecution.run { 1 } == 1)

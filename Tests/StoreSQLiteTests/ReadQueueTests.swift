@@ -5,11 +5,12 @@ import Store
 import StoreContract
 import StoreKit
 import Testing
+import Undisturbed
 
 @testable import StoreSQLite
 
 /// Reads go on whatever happens to those beside them.
-@Suite(.serialized) struct ReadQueueTests {
+@Suite(.serialized, .undisturbed) struct ReadQueueTests {
     private struct Fault: Error {}
 
     @Test func aCancelledReadReturnsAtOnceAndOthersAreServed() async throws {

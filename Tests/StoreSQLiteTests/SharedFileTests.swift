@@ -6,11 +6,12 @@ import StoreContract
 import StoreKit
 import StoreSQL
 import Testing
+import Undisturbed
 
 @testable import StoreSQLite
 
 /// What is SQLite's own: several processes on one file, crashes, locks, group commits, clocks (rule 8, rule 13).
-struct SharedFileTests {
+@Suite(.undisturbed) struct SharedFileTests {
     @Test func concurrentWritesShareACommit() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario

@@ -5,10 +5,11 @@ import NIOCore
 import PushModel
 import Settings
 import Testing
+import Undisturbed
 
 @testable import WebServing
 
-@Suite struct CallerLimitTests {
+@Suite(.undisturbed) struct CallerLimitTests {
     @Test func aBodyThatNeverArrivesIs408() async throws {
         var limits = ServingLimits()
         limits.settings.requestTime = .milliseconds(50)

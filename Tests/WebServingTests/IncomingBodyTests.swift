@@ -2,11 +2,12 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import Testing
+import Undisturbed
 
 @testable import WebServing
 
 /// Bodies in gzip, piece by piece.
-@Suite(.timeLimit(.minutes(2))) struct IncomingBodyTests {
+@Suite(.timeLimit(.minutes(2)), .undisturbed) struct IncomingBodyTests {
     /// - Returns: How many bytes have come out, and the error that ended them.
     private static func inflate(_ pieces: [[UInt8]]) async -> (made: Int, problem: Problem?) {
         let head = HTTPRequest(method: .post, scheme: nil, authority: nil, path: "/")

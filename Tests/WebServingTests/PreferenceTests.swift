@@ -1,8 +1,9 @@
 import Testing
+import Undisturbed
 
 @testable import WebServing
 
-@Suite struct PreferenceTests {
+@Suite(.undisturbed) struct PreferenceTests {
     @Test(
         arguments: [
             (["respond-async"], true, nil), (["Respond-Async, WAIT=7"], true, 7), (["wait=3", "wait=9"], false, 3),

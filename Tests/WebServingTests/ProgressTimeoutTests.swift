@@ -1,8 +1,9 @@
 import Testing
+import Undisturbed
 
 @testable import WebServing
 
-@Suite struct ProgressTimeoutTests {
+@Suite(.undisturbed) struct ProgressTimeoutTests {
     @Test func timeSpentInTheStoreDoesNotCountAsAStalledUpload() async throws {
         let timeout = ProgressTimeout(idle: .milliseconds(50), total: .seconds(60), rate: 1000)
         try await timeout.run {

@@ -4,11 +4,12 @@ import NIOEmbedded
 import NIOHTTPTypes
 import Synchronization
 import Testing
+import Undisturbed
 
 @testable import WebServing
 
 /// What is not done in time is ended, and nothing else is.
-@Suite struct RequestTimeoutsTests {
+@Suite(.undisturbed) struct RequestTimeoutsTests {
     @Test func lateWorkIsEndedOnce() async throws {
         let timeouts = RequestTimeouts(limit: .milliseconds(40))
         let (stream, source) = AsyncStream<Int>.makeStream()
@@ -25,7 +26,7 @@ import Testing
 
     @Test func workInTimeIsNotEnded() async throws {
         struct Fault: Error {}
-        let timeouts = RequestTimeouts(limit: .milliseconds(40))
+        let timeouts = RequestTimeouts(limit: .milliseconds(300))
         let ends = Atomic(0)
         for _ in 0..<10 {
             let value = try await timeouts.run({ _ in 7 }) { ends.wrappingAdd(1, ordering: .relaxed) }
@@ -34,7 +35,7 @@ import Testing
                 try await timeouts.run({ _ in throw Fault() }) { ends.wrappingAdd(1, ordering: .relaxed) }
             }
         }
-        try await Task.sleep(for: .milliseconds(100))
+        try await Task.sleep(for: .milliseconds(500))
         #expect(ends.load(ordering: .relaxed) == 0)
     }
 
@@ -44,7 +45,8 @@ import Testing
         let (stream, source) = AsyncStream<Int>.makeStream()
         let late = Task { try await timeouts.run({ _ in for await _ in stream {} }) { source.finish() } }
         for _ in 0..<20 {
-            try await timeouts.run({ _ in }) {}
+            // Whether it is in time is not the question here.
+            try? await timeouts.run({ _ in }) {}
             try await Task.sleep(for: .milliseconds(20))
         }
         await #expect(throws: RequestTimeouts.Overdue.self) { try await late.value }

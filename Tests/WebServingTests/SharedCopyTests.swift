@@ -1,10 +1,11 @@
 import NIOConcurrencyHelpers
 import Testing
+import Undisturbed
 
 @testable import WebServing
 
 /// What anybody may ask for costs no more for many than for one.
-@Suite struct SharedCopyTests {
+@Suite(.undisturbed) struct SharedCopyTests {
     @Test func concurrentReadersShareOneCopy() async throws {
         let made = NIOLockedValueBox(0)
         let (gate, open) = AsyncStream<Void>.makeStream()

@@ -2,9 +2,10 @@ import Foundation
 import InstallationSupport
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// An app whose hub is an Azure hub: `pushline-hub` of the same installation, over TLS (rule 18).
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5))) struct AzureHubTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5)), .undisturbed) struct AzureHubTests {
     private static func token(_ number: Int) -> String { String(format: "%064x", number + 0xABC000) }
 
     @Test func anAppLivesAtItsHubAndLosesNothingInACrash() async throws {

@@ -3,9 +3,10 @@ import InstallationSupport
 import PushModel
 import PushlineSimulator
 import Testing
+import Undisturbed
 
 /// The same over an app with the embedded hub, and over one whose hub, as an Azure hub, is a `pushline-hub` (rule 18).
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(10))) struct BothHubsTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(10)), .undisturbed) struct BothHubsTests {
     // MARK: Registrations
 
     @Test(arguments: HubKind.allCases) func aSendArrivesOnce(_ kind: HubKind) async throws {

@@ -3,9 +3,10 @@ import InstallationSupport
 import PushlineSimulator
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// Sends to handles of an app whose hub, as an Azure hub, is a `pushline-hub`: many go in one call.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5))) struct HandleListTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(5)), .undisturbed) struct HandleListTests {
     private static let tokens = (1...40).map { _ in
         (UUID().uuidString + UUID().uuidString).replacing("-", with: "").lowercased()
     }

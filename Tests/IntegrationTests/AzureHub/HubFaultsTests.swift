@@ -4,10 +4,11 @@ import NIOHTTP1
 import PushModel
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// Faults between an app and its Azure hub, a real `pushline-hub` behind what makes them: nothing is lost, nothing is sent twice, and
 /// unknown is only what was answered and never heard (rule 18).
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(10))) struct HubFaultsTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(10)), .undisturbed) struct HubFaultsTests {
     /// What a hub has surely not taken.
     enum Refusal: CaseIterable {
         case outOfOrder, throttled, expiredToken

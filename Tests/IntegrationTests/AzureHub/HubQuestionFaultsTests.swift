@@ -3,9 +3,10 @@ import InstallationSupport
 import PushlineSimulator
 import RawHTTP
 import Testing
+import Undisturbed
 
 /// Faults between an app and its Azure hub in what can be asked again without harm: changes of registrations, and what became of a send.
-@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(10))) struct HubQuestionFaultsTests {
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(10)), .undisturbed) struct HubQuestionFaultsTests {
     enum Fault: CaseIterable {
         case outOfOrder, throttled, resetBefore, resetAfter, silence
 

@@ -7,6 +7,7 @@ import PushServices
 import PushlineSimulator
 import Store
 import Testing
+import Undisturbed
 
 @testable import BrokerRabbitMQ
 @testable import Pipeline
@@ -15,7 +16,7 @@ import Testing
 ///
 /// `deploy/fuzz` sets `PUSHLINE_FUZZ_SEED`, `PUSHLINE_FUZZ_EXAMPLES` and `PUSHLINE_FUZZ_LAST`, a folder for the last message, which tells of
 /// a crash.
-@Suite("Messages that are none of ours", .timeLimit(.minutes(60)))
+@Suite("Messages that are none of ours", .timeLimit(.minutes(60)), .undisturbed)
 struct MessageFuzzTests {
     private static func setting(_ name: String) -> UInt64? {
         ProcessInfo.processInfo.environment[name].flatMap(UInt64.init)
@@ -160,7 +161,7 @@ struct MessageFuzzTests {
 
 extension PipelineLoadTests {
     /// The same, at workers that run.
-    @Suite(.serialized, .timeLimit(.minutes(5))) struct HostileMessageTests {
+    @Suite(.serialized, .timeLimit(.minutes(5)), .undisturbed) struct HostileMessageTests {
         /// Whatever is in a queue, the workers go on, and what is ours arrives.
         @Test func noMessageEndsAWorker() async throws {
             try await PipelineHarness.with { harness in
