@@ -69,6 +69,15 @@ def publish_dead(environment, messages, reason=REASON):
         connection.close()
 
 
+def pauses_sends(console, environment):
+    """Pauses the app's sends. A pause takes effect within two seconds: then what is sent is deferred."""
+    assert console.answer("POST", "queues/send/pause")[0] == 200
+    is_deferred = "(await (await fetch('../api/queues')).json()).items.find(queue => queue.name === 'send').deferred > 0"
+    while not console.value(is_deferred):
+        job = environment["send"]({"to": {"tag": "few"}, "body": "held", "label": "held"})
+        console.until(f"{is_deferred} || (await (await fetch('../api/jobs/{job}')).json()).isFinal")
+
+
 def held_back(environment, count, label):
     """Sends whose queue is paused, and the numbers of the messages that stand for them."""
     at_once(lambda number: environment["send"]({"to": {"tag": f"{label}-{number}"}, "body": "held", "label": label}), range(count))
@@ -85,7 +94,7 @@ def counted(count):
 
 def replays(console, environment):
     """Hundreds of one reason are replayed by one click. One that comes meanwhile is untouched, one that cannot be replayed stays with its reason."""
-    assert console.answer("POST", "queues/send/pause")[0] == 200
+    pauses_sends(console, environment)
     messages = held_back(environment, LETTERS + 1, "dead")
     assert len(set(messages)) == LETTERS + 1, len(set(messages))
     publish_dead(environment, messages[:LETTERS])
