@@ -69,23 +69,25 @@ def publish_dead(environment, messages, reason=REASON):
         connection.close()
 
 
+def stored(environment, question, *values):
+    store = sqlite3.connect(f"file:{environment['PUSHLINE_STORE_PATH']}?mode=ro", uri=True)
+    try:
+        return [number for (number,) in store.execute(question, values)]
+    finally:
+        store.close()
+
+
 def pauses_sends(console, environment):
-    """Pauses the app's sends. A pause takes effect within two seconds: then what is sent is deferred."""
+    """Pauses the app's sends. It takes effect within two seconds: then the message of what is sent is deferred (its state is 2)."""
     assert console.answer("POST", "queues/send/pause")[0] == 200
-    is_deferred = "(await (await fetch('../api/queues')).json()).items.find(queue => queue.name === 'send').deferred > 0"
-    while not console.value(is_deferred):
-        job = environment["send"]({"to": {"tag": "few"}, "body": "held", "label": "held"})
-        console.until(f"{is_deferred} || (await (await fetch('../api/jobs/{job}')).json()).isFinal")
+    while not stored(environment, "SELECT id FROM message WHERE state = 2"):
+        environment["send"]({"to": {"tag": "nobody"}, "body": "held", "label": "held"})
 
 
 def held_back(environment, count, label):
     """Sends whose queue is paused, and the numbers of the messages that stand for them."""
     at_once(lambda number: environment["send"]({"to": {"tag": f"{label}-{number}"}, "body": "held", "label": label}), range(count))
-    store = sqlite3.connect(f"file:{environment['PUSHLINE_STORE_PATH']}?mode=ro", uri=True)
-    try:
-        return [number for (number,) in store.execute("SELECT message FROM job WHERE label = ?", (label,))]
-    finally:
-        store.close()
+    return stored(environment, "SELECT message FROM job WHERE label = ?", label)
 
 
 def counted(count):
