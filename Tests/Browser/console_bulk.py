@@ -69,14 +69,25 @@ def publish_dead(environment, messages, reason=REASON):
         connection.close()
 
 
+def stored(environment, question, *values):
+    store = sqlite3.connect(f"file:{environment['PUSHLINE_STORE_PATH']}?mode=ro", uri=True)
+    try:
+        return [number for (number,) in store.execute(question, values)]
+    finally:
+        store.close()
+
+
+def pauses_sends(console, environment):
+    """Pauses the app's sends. It takes effect within two seconds: then the message of what is sent is deferred (its state is 2)."""
+    assert console.answer("POST", "queues/send/pause")[0] == 200
+    while not stored(environment, "SELECT id FROM message WHERE state = 2"):
+        environment["send"]({"to": {"tag": "nobody"}, "body": "held", "label": "held"})
+
+
 def held_back(environment, count, label):
     """Sends whose queue is paused, and the numbers of the messages that stand for them."""
     at_once(lambda number: environment["send"]({"to": {"tag": f"{label}-{number}"}, "body": "held", "label": label}), range(count))
-    store = sqlite3.connect(f"file:{environment['PUSHLINE_STORE_PATH']}?mode=ro", uri=True)
-    try:
-        return [number for (number,) in store.execute("SELECT message FROM job WHERE label = ?", (label,))]
-    finally:
-        store.close()
+    return stored(environment, "SELECT message FROM job WHERE label = ?", label)
 
 
 def counted(count):
@@ -85,7 +96,7 @@ def counted(count):
 
 def replays(console, environment):
     """Hundreds of one reason are replayed by one click. One that comes meanwhile is untouched, one that cannot be replayed stays with its reason."""
-    assert console.answer("POST", "queues/send/pause")[0] == 200
+    pauses_sends(console, environment)
     messages = held_back(environment, LETTERS + 1, "dead")
     assert len(set(messages)) == LETTERS + 1, len(set(messages))
     publish_dead(environment, messages[:LETTERS])
