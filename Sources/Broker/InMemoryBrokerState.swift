@@ -45,8 +45,8 @@ struct InMemoryBrokerState {
     var queues: [String: QueueState] = [:]
     var consumers: [Int: Consumer] = [:]
     var exchanges: Set<String> = []
-    /// Names of queues by exchange; the queue's name is the routing key.
-    var bindings: [String: Set<String>] = [:]
+    /// Names of queues by exchange and routing key.
+    var bindings: [String: [String: Set<String>]] = [:]
     var isUnavailable = false
     var isSilent = false
     var blocked: String?
@@ -88,7 +88,7 @@ extension InMemoryBrokerState {
                 guard self.exchanges.contains(exchange) else {
                     throw BrokerError(.notFound, "The exchange \(exchange) does not exist.")
                 }
-                self.bindings[exchange, default: []].insert(queue.name)
+                self.bindings[exchange, default: [:]][queue.key, default: []].insert(queue.name)
             }
             self.queues[queue.name, default: QueueState(declaration: queue)].declaration = queue
         }
@@ -100,23 +100,25 @@ extension InMemoryBrokerState {
         guard message.exchange.isEmpty || self.exchanges.contains(message.exchange) else {
             return .failed(BrokerError(.notFound, "The exchange \(message.exchange) does not exist."))
         }
-        let isRouted =
+        let takers: Set<String> =
             if message.exchange.isEmpty {
-                self.queues[message.routingKey] != nil
+                self.queues[message.routingKey] != nil ? [message.routingKey] : []
             } else {
-                self.bindings[message.exchange]?.contains(message.routingKey) ?? false
+                self.bindings[message.exchange]?[message.routingKey] ?? []
             }
         if let pause = self.refusing[message.routingKey] {
             self.refused += 1
             return .failed(.notTaken(retryAfter: pause))
         }
-        guard isRouted else {
+        guard !takers.isEmpty else {
             // A hint may be lost, so it needs no queue.
             guard message.isPersistent else { return .published }
             return .failed(BrokerError(.returned, "No queue takes messages for \(message.routingKey)."))
         }
-        self.append(properties: message.properties, body: message.body, to: message.routingKey)
-        self.dispatch(message.routingKey)
+        for queue in takers {
+            self.append(properties: message.properties, body: message.body, to: queue)
+            self.dispatch(queue)
+        }
         if self.confirmsToLose > 0 {
             self.confirmsToLose -= 1
             return .failed(.notConfirmed)

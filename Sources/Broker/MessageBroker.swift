@@ -180,6 +180,15 @@ package enum BrokerStatus: Sendable, Equatable {
     /// Not reached since; why.
     case disconnected(String)
 
+    /// In a word, as `/readyz` has it.
+    package var word: String {
+        switch self {
+        case .connected: "connected"
+        case .blocked: "blocked"
+        case .disconnected: "disconnected"
+        }
+    }
+
     /// The reason that messages cannot be published, for people; nil = none.
     package var blockedReason: String? {
         switch self {

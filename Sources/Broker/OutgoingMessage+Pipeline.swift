@@ -54,6 +54,19 @@ extension OutgoingMessage {
         )
     }
 
+    /// How a process is, for those that show it.
+    ///
+    /// It may be lost.
+    package init(_ report: ProcessReport) throws {
+        self.init(
+            exchange: QueueName.events,
+            routingKey: QueueName.reports,
+            properties: MessageProperties(type: "process", messageID: report.id, contentType: "application/json"),
+            body: try report.encoded(),
+            isPersistent: false
+        )
+    }
+
     /// A message for the dead queue, with the reason of its failure (rule 5).
     ///
     /// The original may be forged. Unused properties are dropped, and the others are truncated to their field's size: a
@@ -92,7 +105,7 @@ extension MessageProperties {
 
 extension String {
     /// The beginning of the text within this many octets of UTF-8.
-    fileprivate func beginning(octets limit: Int) -> String {
+    func beginning(octets limit: Int) -> String {
         guard self.utf8.count > limit else { return self }
         var end = self.utf8.index(self.startIndex, offsetBy: limit)
         while UTF8.isContinuation(self.utf8[end]) { self.utf8.formIndex(before: &end) }

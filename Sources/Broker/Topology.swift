@@ -29,13 +29,21 @@ package struct Topology: Sendable, Equatable {
 
         package var name: String
         package var kind: Kind
-        /// An exchange to bind to, under the queue's own name as routing key; nil = only the default exchange.
+        /// An exchange to bind to; nil = only the default exchange.
         package var exchange: String?
+        /// The routing key that it is bound under.
+        package var key: String
 
-        package init(name: String, kind: Kind, exchange: String? = nil) {
+        /// - Parameters:
+        ///   - name: The name.
+        ///   - kind: How long it lives.
+        ///   - exchange: An exchange to bind to; nil = only the default exchange.
+        ///   - key: Under which routing key; nil = the queue's own name.
+        package init(name: String, kind: Kind, exchange: String? = nil, key: String? = nil) {
             self.name = name
             self.kind = kind
             self.exchange = exchange
+            self.key = key ?? name
         }
     }
 }
@@ -48,8 +56,10 @@ package enum QueueName {
     package static let dead = "pushline.dead.v2"
     /// The broker moves messages here that crash the consumer of ``dead``; nothing consumes from it.
     package static let parking = "pushline.parking"
-    /// The exchange of events: "look at that job".
+    /// The exchange of events: "look at that job", and reports of processes.
     package static let events = "pushline.events"
+    /// The routing key of reports, which every process of the API hears.
+    package static let reports = "processes"
 
     /// The queue of one kind of work at a priority.
     package static func work(_ queue: WorkQueue, _ priority: Priority) -> String {
@@ -68,6 +78,17 @@ extension Topology {
             queues: [Queue(name: queue, kind: .exclusive, exchange: QueueName.events)]
         )
     }
+
+    /// What a process needs that shows how all are (``ProcessReport``).
+    package static func reports(to queue: String) -> Topology {
+        Topology(
+            exchanges: Topology.reportsAlone.exchanges,
+            queues: [Queue(name: queue, kind: .exclusive, exchange: QueueName.events, key: QueueName.reports)]
+        )
+    }
+
+    /// What a process needs that only says how it is.
+    package static let reportsAlone = Topology(exchanges: [Exchange(name: QueueName.events)])
 
     /// Everything that the pipeline needs, the target of dead letters first.
     package static let pushline: Topology = {

@@ -72,6 +72,7 @@ package struct API: Sendable {
             mostWaiting: max(1, configuration.settings.inFlight / 8),
             logger: logger
         )
+        let processes = ProcessWatch(own: configuration.processID, broker: broker, logger: logger)
         let monitor = JobMonitor(broker: broker) { try await store.jobs($0) }
         let context = RouteContext(
             configuration: configuration,
@@ -79,6 +80,7 @@ package struct API: Sendable {
             broker: broker,
             intake: intake,
             monitor: monitor,
+            processes: processes,
             large: large,
             directory: directory,
             passwords: passwords,
@@ -96,7 +98,7 @@ package struct API: Sendable {
             traces: traces
         )
         (self.responder, self.console) = (fronts.responder(.page), fronts.responder(.console))
-        self.services = intake.services + [watchers]
+        self.services = intake.services + [watchers, processes]
         self.store = store
     }
 
@@ -140,6 +142,7 @@ final class RouteContext: Sendable {
     let broker: any MessageBroker
     let intake: JobIntake
     let monitor: JobMonitor
+    let processes: ProcessWatch
     let large: LargeBodies
     /// Accounts as they sign in: changes of an account must be told to it.
     let directory: CallerDirectory
@@ -154,6 +157,7 @@ final class RouteContext: Sendable {
         broker: any MessageBroker,
         intake: JobIntake,
         monitor: JobMonitor,
+        processes: ProcessWatch,
         large: LargeBodies,
         directory: CallerDirectory,
         passwords: PasswordVerifier,
@@ -165,6 +169,7 @@ final class RouteContext: Sendable {
         self.broker = broker
         self.intake = intake
         self.monitor = monitor
+        self.processes = processes
         self.large = large
         self.directory = directory
         self.passwords = passwords

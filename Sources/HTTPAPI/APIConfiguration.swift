@@ -24,6 +24,8 @@ package struct APIConfiguration: Sendable {
     package var isLoopback = true
     /// Shown by `/healthz`.
     package var version = "0"
+    /// The process's own id among the reports of processes.
+    package var processID = ""
 
     /// The limits and habits that an operator may set.
     package var settings: APISettings {

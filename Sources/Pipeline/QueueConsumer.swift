@@ -57,6 +57,8 @@ struct QueueConsumer: Sendable {
     var keepsFailures = false
     /// Takes a message over before it waits for a permit, such as one that is being worked on already.
     var intercept: @Sendable (Delivery, any Subscription) -> Bool = { _, _ in false }
+    /// Counts what is worked on; nil = nobody asks.
+    var inHand: WorkInHand?
 
     /// Runs until the process drains or the task is cancelled.
     ///
@@ -157,6 +159,9 @@ struct QueueConsumer: Sendable {
                 guard !Task.isShuttingDownGracefully, subscription.isCurrent(delivery) else { return }
                 // It may have waited long for its permit.
                 if self.isBlocked(delivery) { throw FairLimiter.Rejection() }
+                let app = self.tenant(delivery)
+                self.inHand?.begin(app)
+                defer { self.inHand?.end(app) }
                 return try await self.handle(delivery, subscription, isRepeated)
             } catch is FairLimiter.Rejection {
                 if let permit = alone.take() { self.limiter.release(permit) }

@@ -198,6 +198,9 @@ package final class SenderRegistry: Service {
         Task.detached { await SenderRegistry.close([sender], by: .now) }
     }
 
+    /// What of the credentials in use ends soon.
+    package var nearEnds: [CredentialWatch.Ending] { self.watch.near }
+
     private func watchEnds() {
         let ends = self.state.withLockedValue { state in state.entries.map { ($0.key.app, $0.value.ends) } }
         for (app, ends) in ends {

@@ -28,6 +28,14 @@ public struct Overview: Sendable, Equatable, Codable {
         public let free: Int
     }
 
+    /// The processes of the installation, as they report themselves by way of the broker.
+    public struct Processes: Sendable, Equatable, Codable {
+        /// By role, host and number; one that is gone is listed for half a minute.
+        public let items: [ServerProcess]
+        /// Whether these are all: not while the broker is away, nor just after it came back or the server was started.
+        public let isComplete: Bool
+    }
+
     /// When it was so.
     public let at: Date
     /// The server's version.
@@ -38,8 +46,12 @@ public struct Overview: Sendable, Equatable, Codable {
     public let rate: [String: Double]
     /// The queues.
     public let queues: [QueueStatus]
+    /// How the connection to the broker is: `connected`, `blocked` or `disconnected`.
+    public let broker: String
     /// The reason that the broker does not answer or accept messages; nil = none.
     public let brokerFault: String?
+    /// The processes, of all hosts.
+    public let processes: Processes
     /// The dead letters.
     public let dead: Dead
     /// The store's room; nil where it is no file of the server's host.

@@ -109,4 +109,24 @@ extension Bench {
         let deliveries = try await self.take(1)
         try self.expect(deliveries.ids == ["event"], "Came: \(deliveries.ids).")
     }
+
+    func reportsReachAllQueuesOfAKey() async throws {
+        let exchange = Topology.Exchange(name: "\(self.name).events")
+        let benches = ["one", "two"].map { Bench(broker: self.broker, name: "\(self.name).\($0)") }
+        let queues = benches.map {
+            Topology.Queue(name: $0.name, kind: .exclusive, exchange: exchange.name, key: "all")
+        }
+        try await self.broker.declare(Topology(exchanges: [exchange], queues: queues))
+        var report = self.message("report", to: "all")
+        report.exchange = exchange.name
+        report.isPersistent = false
+        var elsewhere = self.message("elsewhere", to: queues[0].name)
+        elsewhere.exchange = exchange.name
+        elsewhere.isPersistent = false
+        try await self.publish([elsewhere, report])
+        for bench in benches {
+            let deliveries = try await bench.take(1)
+            try self.expect(deliveries.ids == ["report"], "Came: \(deliveries.ids).")
+        }
+    }
 }

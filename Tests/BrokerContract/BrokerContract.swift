@@ -22,6 +22,7 @@ package enum BrokerContract: String, CaseIterable, Sendable {
     case otherArgumentsMismatch
     case missingQueueIsRefused
     case eventsReachExclusiveQueues
+    case reportsReachAllQueuesOfAKey
     case consumersShareAQueue
     case cancellationEndsNext
     case missingExchangeIsAFault
@@ -59,6 +60,7 @@ package enum BrokerContract: String, CaseIterable, Sendable {
         case .otherArgumentsMismatch: try await bench.otherArgumentsMismatch()
         case .missingQueueIsRefused: try await bench.missingQueueIsRefused()
         case .eventsReachExclusiveQueues: try await bench.eventsReachExclusiveQueues()
+        case .reportsReachAllQueuesOfAKey: try await bench.reportsReachAllQueuesOfAKey()
         case .consumersShareAQueue: try await bench.consumersShareAQueue()
         case .cancellationEndsNext: try await bench.cancellationEndsNext()
         case .missingExchangeIsAFault: try await bench.missingExchangeIsAFault()

@@ -1,3 +1,4 @@
+import Broker
 import HTTPTypes
 import PushModel
 import Store
@@ -68,6 +69,36 @@ import Undisturbed
                 return try await group.reduce(into: [String]()) { if let at = $1 { $0.append(at) } }
             }
             #expect(answers.count == 20 && Set(answers).count < 20)
+        }
+    }
+
+    /// An operator of an app sees which processes run, and what in them is the app's own.
+    @Test(.timeLimit(.minutes(1))) func theProcessesAreThereWithoutWhatIsOthers() async throws {
+        try await Harness.run { api async throws in
+            var report = ProcessReport(id: "w", role: "delivery-worker", host: "a", pid: 7, version: "0.2.0")
+            report.work = ["default": 3, "other": 9]
+            for app in [AppID.default, try AppID("other")] {
+                report.breakers.append(.init(app: app, service: "apns", credential: nil, reason: "of \(app)"))
+                report.endings.append(.init(app: app, setting: "\(app).file", end: Timestamp(milliseconds: 0)))
+            }
+            report.endings.append(.init(app: nil, setting: "api.certificate_file", end: Timestamp(milliseconds: 0)))
+            let message = try OutgoingMessage(report)
+            var items: [JSONValue] = []
+            while items.isEmpty {
+                // It is lost while nobody listens yet.
+                _ = await api.broker.publish([message], deadline: .seconds(1))
+                let answer = try await api.call(.get, "/api/overview", as: .user("root"))
+                #expect(answer.json["broker"]?.text == "connected")
+                #expect(answer.json["processes"]?["isComplete"] == .bool(false))
+                items = answer.json["processes"]?["items"]?.elements ?? []
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            let item = try #require(items.first)
+            #expect(item["role"]?.text == "delivery-worker" && item["state"]?.text == "running")
+            #expect(item["pid"]?.number == 7 && item["inHand"]?.number == 3 && item["memory"] == nil)
+            #expect(item["breakers"]?.elements.map { $0["reason"]?.text } == ["of default"])
+            let settings = item["credentials"]?.elements.map { $0["setting"]?.text }
+            #expect(settings == ["default.file", "api.certificate_file"])
         }
     }
 }

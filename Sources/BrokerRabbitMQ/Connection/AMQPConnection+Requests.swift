@@ -136,14 +136,14 @@ extension AMQPConnection {
         return depth ?? QueueDepth(ready: 0, consumers: 0)
     }
 
-    func bind(queue: String, exchange: String, channel: UInt16) throws(AMQPFailure) {
+    func bind(_ queue: Topology.Queue, to exchange: String, channel: UInt16) throws(AMQPFailure) {
         var texts = FrameTexts()
-        let (name, source) = (texts.append(queue), texts.append(exchange))
+        let (name, source, key) = (texts.append(queue.name), texts.append(exchange), texts.append(queue.key))
         unsafe texts.withBytes { bytes in
             let none = unsafe amqp_table_t(num_entries: 0, entries: nil)
-            _ = unsafe amqp_queue_bind(self.state, channel, bytes(name), bytes(source), bytes(name), none)
+            _ = unsafe amqp_queue_bind(self.state, channel, bytes(name), bytes(source), bytes(key), none)
         }
-        try self.checkReply("binding the queue \(queue)")
+        try self.checkReply("binding the queue \(queue.name)")
     }
 
     /// One consumer a channel, so that the tag needs to name nothing.

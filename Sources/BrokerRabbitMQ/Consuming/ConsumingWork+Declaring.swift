@@ -73,7 +73,7 @@ extension ConsumingWork {
         for queue in topology.queues {
             try connection.declareQueue(queue, channel: self.control)
             if let exchange = queue.exchange {
-                try connection.bind(queue: queue.name, exchange: exchange, channel: self.control)
+                try connection.bind(queue, to: exchange, channel: self.control)
             }
         }
     }

@@ -2,7 +2,7 @@
 
 import { url } from "./api.js";
 import { h, put, rows, show } from "./dom.js";
-import { audience, bytes, done, duration, failures, number, percent, plural, serviceName, states } from "./format.js";
+import { audience, bytes, done, duration, failures, moment, number, percent, plural, serviceName, states } from "./format.js";
 import { copyable, empty, get, head, poll, session } from "./page.js";
 import { History, figure, spark } from "./charts.js";
 import { barOf, chipOf, linkOf, restore, table } from "./table.js";
@@ -19,25 +19,45 @@ export function open(main, { signal }) {
   const numbers = figures();
   const sends = sendTable();
   const queues = queueTable();
-  main.append(head("Overview", at), h("section", { "aria-label": "What needs attention" }, alerts), numbers.node, sends.node, queues.node);
+  const processes = processTable();
+  main.append(head("Overview", at), h("section", { "aria-label": "What needs attention" }, alerts), numbers.node, sends.node, queues.node, processes.node);
   poll(signal, 2, async () => {
     const now = await get("overview");
     if (signal.aborted) return;
     put(at, `${new Date(now.at).toLocaleTimeString("en-GB")} on the server`);
     tell(trouble(now));
-    for (const part of [numbers, sends, queues]) part.show(now);
+    for (const part of [numbers, sends, queues, processes]) part.show(now);
     restore();
   });
 }
+
+/** Without one of each, work waits. */
+const needed = ["register-worker", "send-worker", "delivery-worker"];
+const roleName = (role) => (role === "api" ? "API" : role.replaceAll("-", " "));
+const processStates = { running: ["running", "good"], gone: ["gone", "bad"], unknown: ["not known", "quiet"] };
 
 /** What somebody should look at, the worst first; each with what can be done. */
 function trouble(now) {
   const list = [];
   const add = (kind, key, what, why, place, todo) => list.push({ kind, key, what, why, place, todo });
   const time = new Date(now.at);
+  const { items: processes, isComplete } = now.processes;
   if (now.brokerFault) add("bad", "broker", "The broker takes no messages", `${now.brokerFault}. What is accepted waits in the store, and goes out when it is back.`);
   for (const { name, allApps, by, since } of now.queues.flatMap(({ name, pauses }) => pauses.map((pause) => ({ name, ...pause })))) {
     add("warn", `pause ${name} ${allApps}`, `${name} is paused`, `${allApps ? "for all apps" : `by ${by ?? "somebody"}`}, for ${duration((time - new Date(since)) / 1000)}`, "queues", "queues");
+  }
+  for (const role of needed) {
+    if (isComplete && !processes.some((process) => process.role === role && process.state === "running")) add("bad", `none ${role}`, `No ${roleName(role)} is running`, "Its work waits in the store until one is started.");
+  }
+  for (const { service, credential, reason } of processes.flatMap(({ breakers }) => breakers)) {
+    add("bad", `breaker ${service} ${credential ?? ""}`, `${serviceName(service)} is not sent to`, `${reason}. It is tried again by itself; what is to go there waits.`);
+  }
+  for (const process of processes.filter(({ state }) => state === "gone")) {
+    add("warn", `gone ${process.id}`, `A process is gone: ${roleName(process.role)}`, `${process.host}, process ${process.pid}: nothing was heard of it for ${duration(process.silentSeconds)}. It was ended, or does not reach the broker.`);
+  }
+  for (const { setting, end } of processes.flatMap(({ credentials }) => credentials)) {
+    const days = Math.floor((new Date(end) - time) / 86400000);
+    add(days < 7 ? "bad" : "warn", `end ${setting}`, days < 0 ? `${setting} has ended` : `${setting} ends in ${plural(days, "day")}`, `On ${moment(end)}. Replace it before: what it is for fails then.`);
   }
   if (now.dead.count > 0) add("warn", "dead", `${now.dead.isComplete ? "" : "At least "}${plural(now.dead.count, "dead letter")}`, "Work that could not be done, and waits for somebody to decide.", "dead", "dead letters");
   if (now.space && now.space.free < 2e9) add("bad", "space", `${bytes(now.space.free)} of disk left`, "Near the end, new work is refused.");
@@ -116,4 +136,23 @@ function queueTable() {
     ["State", "short", ({ paused }, row) => chipOf(row, paused ? "paused" : "open", paused ? "warn" : "quiet")],
   ]);
   return { node: titled("Queues", ["#/queues", session.mayAct ? "Pause or resume" : "More about them"], list.node), show: ({ queues }) => list.show(queues) };
+}
+
+function processTable() {
+  const list = table("Processes", ({ id }) => id, [
+    ["Process", "head", ({ role, host, pid }) => [roleName(role), `${host}, process ${pid}`]],
+    ["State", "short", ({ state }, row) => chipOf(row, ...(processStates[state] ?? [state, "quiet"]))],
+    ["Heard", "number", ({ silentSeconds }) => (silentSeconds < 10 ? "now" : `${duration(silentSeconds)} ago`)],
+    ["In work", "number", ({ inHand }) => (inHand === undefined ? "–" : number(inHand))],
+    ["Memory", "number", ({ memory }) => (memory === undefined ? "–" : bytes(memory))],
+    ["Port", "number", ({ port }) => port ?? "–"],
+    ["Version", "short", ({ version }) => version],
+  ]);
+  const note = h("p", { class: "quiet-text" });
+  return { node: titled("Processes", null, list.node, note), show({ broker, processes: { items, isComplete } }) {
+    list.show(items);
+    show(list.node, items.length > 0);
+    put(note, isComplete ? "" : broker === "connected" ? "Processes are heard every five seconds; there may be more." : "Processes report by way of the broker: while it is away, nothing is known of them.");
+    show(note, !isComplete);
+  } };
 }

@@ -73,6 +73,7 @@ final class Overviews: Sendable {
         let (pauses, load) = (try await store.pauses(), try await store.queues(of: app))
         let dead = try await store.deadLetters(DeadLetterQuery(app: app, limit: Self.countedDead))
         let state = try await store.state()
+        let broker = await context.broker.status
         var rates: [PushService: Double] = [:]
         for snapshot in seen { rates.merge(snapshot.rates ?? [:], uniquingKeysWith: +) }
         let queues = WorkQueue.allCases.map {
@@ -96,7 +97,8 @@ final class Overviews: Sendable {
                 )
             ),
             ("queues", .array(queues)),
-            ("brokerFault", await context.broker.status.blockedReason.map { .string($0) }),
+            ("broker", .string(broker.word)), ("brokerFault", broker.blockedReason.map { .string($0) }),
+            ("processes", ProcessText(context.processes, app: app).value),
             (
                 "dead",
                 .members(["count": .integer(dead.items.count), "isComplete": .bool(dead.cursor == nil)])

@@ -52,7 +52,8 @@ package struct Breaker {
     private let configuration: Configuration
     private var state = State.closed
     private var pause: Duration
-    private var reason = WaitReason("")
+    /// Why it opened last.
+    private(set) var reason = WaitReason("")
     /// Devices that failed in a row, less those answered for between them.
     private var run = 0
     /// Whose devices failed in the run, where a device chooses its address; bounded by the run.

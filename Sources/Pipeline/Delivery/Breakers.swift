@@ -1,3 +1,4 @@
+import Broker
 import Hub
 import Logging
 import Metrics
@@ -101,6 +102,20 @@ final class Breakers: Sendable {
             if !saysNothing { said = [DeviceResult(error)] }
             throw error
         }
+    }
+
+    /// Those that are open.
+    var open: [ProcessReport.Breaker] {
+        let open = self.breakers.withLockedValue { $0.filter { $0.value.isOpen } }
+        return open.map { key, breaker in
+            ProcessReport.Breaker(
+                app: key.app,
+                service: key.service,
+                credential: key.credential.named?.name,
+                reason: breaker.reason.text
+            )
+        }
+        .sorted { ($0.app.name, $0.service, $0.credential ?? "") < ($1.app.name, $1.service, $1.credential ?? "") }
     }
 
     /// Records the results of a send.

@@ -57,6 +57,8 @@ package struct DeliveryWorker: Service {
     let traces: Traces
     let logger: Logger
     let inProgress = BatchesInProgress()
+    /// What it works on.
+    package let inHand = WorkInHand()
     let breakers: Breakers
     let pauses: PauseWatch
     let metrics = DeliveryMetrics()
@@ -98,6 +100,9 @@ package struct DeliveryWorker: Service {
 
     /// How long a sender may take to return what has ended.
     private static let returnTime = Duration.milliseconds(200)
+
+    /// The breakers that are open.
+    package var openBreakers: [ProcessReport.Breaker] { self.breakers.open }
 
     package func run() async throws {
         try await withGracefulShutdownHandler {
@@ -159,7 +164,8 @@ package struct DeliveryWorker: Service {
             intercept: { delivery, subscription in
                 guard let id = MessageID(delivery.properties.messageID) else { return false }
                 return self.inProgress.join(id, delivery, subscription)
-            }
+            },
+            inHand: self.inHand
         )
     }
 

@@ -66,6 +66,9 @@ package struct SendWorker: Service {
         self.pauses = PauseWatch(store: store, logger: logger)
     }
 
+    /// What it works on.
+    package let inHand = WorkInHand()
+
     package func run() async throws {
         try await self.pauses.around { try await self.consume() }
     }
@@ -89,7 +92,8 @@ package struct SendWorker: Service {
                     },
                     tenant: { $0.app },
                     // The permit is held until the message is fanned out; only the first slice may run exclusively.
-                    isolatesRedeliveries: false
+                    isolatesRedeliveries: false,
+                    inHand: self.inHand
                 )
                 group.addTask { try await consumer.run() }
             }

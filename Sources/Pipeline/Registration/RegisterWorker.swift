@@ -27,6 +27,8 @@ package struct RegisterWorker: Service {
     private let pauses: PauseWatch
     /// Of the hubs over a wire, and of Apple's channels.
     private let breakers: Breakers
+    /// What it works on.
+    package let inHand = WorkInHand()
 
     /// - Parameters:
     ///   - hubs: The hubs of apps.
@@ -64,6 +66,9 @@ package struct RegisterWorker: Service {
         self.channels = ChannelWork(clients: channels, store: store, breakers: self.breakers, logger: logger)
     }
 
+    /// The breakers that are open.
+    package var openBreakers: [ProcessReport.Breaker] { self.breakers.open }
+
     package func run() async throws {
         try await self.pauses.around { try await self.consume() }
     }
@@ -92,7 +97,8 @@ package struct RegisterWorker: Service {
                         await subscription.acknowledge([delivery])
                     },
                     condemn: { try await deadLetters.publish($0, from: queue, reason: $1) },
-                    tenant: { $0.app }
+                    tenant: { $0.app },
+                    inHand: self.inHand
                 )
                 group.addTask { try await consumer.run() }
             }

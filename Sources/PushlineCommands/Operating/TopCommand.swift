@@ -6,7 +6,7 @@ import PushlineClient
 struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",
-        abstract: "Show what is under way in an app: sends, queues and dead letters, every two seconds.",
+        abstract: "Show what is under way in an app: sends, queues, processes and dead letters, every two seconds.",
         discussion: "At a terminal it goes on until it is ended (Ctrl-C); else, and with --once, it shows one picture."
     )
 
@@ -51,9 +51,41 @@ struct OverviewLines {
                 "\(dead.isComplete ? "" : "at least ")\(Plural.of(dead.count, "dead letter")): pushline dead groups"
             )
         }
+        lines += self.attention
         lines.append("")
-        lines += self.sends + [""] + self.queues
+        lines += self.sends + [""] + self.queues + [""] + self.processes
         return lines.map(Console.safe)
+    }
+
+    /// What processes say that somebody should see to, each once.
+    private var attention: [String] {
+        let processes = self.overview.processes.items
+        let breakers = processes.flatMap(\.breakers).map { "waits: \($0.reason)" }
+        let ends = processes.flatMap(\.credentials).map {
+            "credential: \($0.setting) \($0.end < self.overview.at ? "ended" : "ends") on \(JobLines.moment($0.end))"
+        }
+        return Set(breakers).sorted() + Set(ends).sorted()
+    }
+
+    private var processes: [String] {
+        guard !self.overview.processes.items.isEmpty else { return ["No process is known."] }
+        var table = Table(["process", "state", "host", "pid", "in work", "memory", "version"], numeric: [3, 4, 5])
+        for process in self.overview.processes.items {
+            table.add([
+                process.role, Self.state(process), process.host, String(process.pid), process.inHand.map(String.init),
+                process.memory.map { "\($0 / 1_000_000) MB" }, process.version,
+            ])
+        }
+        return table.lines
+            + (self.overview.processes.isComplete ? [] : ["There may be more: not all can be heard yet."])
+    }
+
+    private static func state(_ process: ServerProcess) -> String {
+        switch process.state {
+        case "gone": "gone: silent for \(process.silentSeconds) s"
+        case "unknown": "not known"
+        default: process.state
+        }
     }
 
     private var sends: [String] {

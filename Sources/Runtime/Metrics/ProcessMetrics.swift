@@ -11,16 +11,27 @@ enum ProcessMetrics {
             + Self.descriptors + Self.statistics
     }
 
-    /// Memory, time and threads.
-    private static var statistics: String {
-        // The command's name may hold spaces: fields count from behind its bracket, which is the third of proc(5).
+    /// Bytes in the machine's memory; nil without `/proc`.
+    static var memory: Double? { Self.fields.map(Self.memory) }
+
+    private static func memory(_ fields: [Double]) -> Double {
+        21 < fields.count ? fields[21] * Double(sysconf(Int32(_SC_PAGESIZE))) : 0
+    }
+
+    /// Of `/proc/self/stat`, from the third of proc(5) on: the command's name before it may hold spaces, and ends with a bracket.
+    private static var fields: [Double]? {
         guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
             let bracket = stat.lastIndex(of: ")")
-        else { return "" }
-        let fields = stat[stat.index(after: bracket)...].split(separator: " ").map { Double($0) ?? 0 }
+        else { return nil }
+        return stat[stat.index(after: bracket)...].split(separator: " ").map { Double($0) ?? 0 }
+    }
+
+    /// Memory, time and threads.
+    private static var statistics: String {
+        guard let fields = Self.fields else { return "" }
         func field(_ number: Int) -> Double { number - 3 < fields.count ? fields[number - 3] : 0 }
         let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
-        let memory = MetricDescription.processMemory.text(field(24) * Double(sysconf(Int32(_SC_PAGESIZE))))
+        let memory = MetricDescription.processMemory.text(Self.memory(fields))
         return MetricDescription.processCPU.text((field(14) + field(15)) / ticks) + memory
             + MetricDescription.processVirtualMemory.text(field(23))
             + MetricDescription.processThreads.text(field(20))

@@ -25,6 +25,7 @@ struct APIServer {
         )
         limits.isLoopback = IPAddress.isLoopback(host: settings.host)
         limits.version = pushlineVersion
+        limits.processID = self.parts.reporter.id
         let api = API(
             configuration: limits,
             store: self.parts.store,
@@ -55,7 +56,8 @@ struct APIServer {
             certificateFile: settings.certificateFile,
             keyFile: settings.keyFile,
             message: "The API is served",
-            onServing: self.parts.manager.ready,
+            reporter: self.parts.reporter,
+            onServing: self.parts.serving,
             logger: logger
         )
         return api.services + (try server.services(api.responder)) + (try self.console(api))
@@ -80,7 +82,8 @@ struct APIServer {
             certificateFile: settings.certificateFile,
             keyFile: settings.keyFile,
             message: "The console is served",
-            onServing: {},
+            reporter: self.parts.reporter,
+            onServing: { _ in },
             logger: self.parts.logger
         )
         return try server.services(api.console)

@@ -12,6 +12,8 @@ struct AdminServer: Service {
     /// Where host and port are configured.
     let keys: String
     let health: ProcessHealth
+    /// Is told the port.
+    let reporter: ProcessReporter
     /// Called when it serves.
     let onServing: @Sendable () -> Void
     let logger: Logger
@@ -24,7 +26,7 @@ struct AdminServer: Service {
         let logger = self.logger
         let configuration = HTTP1Channel.Configuration(additionalChannelHandlers: [EarlyResponseHandler()])
         let answer = HTTPListener<HTTP1Channel>.answer(with: router.buildResponder(), logger: logger.quiet)
-        let (port, onServing) = (self.port, self.onServing)
+        let (port, reporter, onServing) = (self.port, self.reporter, self.onServing)
         try await HTTPListener(
             child: HTTP1Channel(responder: answer, configuration: configuration),
             host: self.host,
@@ -42,6 +44,7 @@ struct AdminServer: Service {
                         metadata: ["server.port": "\(port)", "instead": "\(taken)"]
                     )
                 }
+                reporter.tell { $0.port = address?.port }
                 onServing()
             }
         ).run()

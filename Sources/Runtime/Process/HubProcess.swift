@@ -38,7 +38,8 @@ struct HubProcess {
             certificateFile: settings.certificateFile,
             keyFile: settings.keyFile,
             message: "The hub is served",
-            onServing: self.parts.manager.ready,
+            reporter: self.parts.reporter,
+            onServing: self.parts.serving,
             logger: logger,
             refusal: HubFront.malformed
         )

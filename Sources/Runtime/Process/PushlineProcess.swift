@@ -29,7 +29,14 @@ struct PushlineProcess {
         let metricsText: @Sendable () -> String
         let traces: Traces
         let manager: ServiceManager
+        let reporter: ProcessReporter
         let logger: Logger
+
+        /// It answers at this port.
+        @Sendable func serving(_ port: Int?) {
+            self.reporter.tell { $0.port = port }
+            self.manager.ready()
+        }
     }
 
     /// Runs until SIGTERM or SIGINT, then drains.
@@ -59,12 +66,13 @@ struct PushlineProcess {
             metricsText: { [role] in ProcessMetrics.exposition(role: role) + registry.exposition() },
             traces: tracing.traces,
             manager: ServiceManager(),
+            reporter: ProcessReporter(role: self.role, broker: broker),
             logger: logger
         )
         // Ended in the opposite order: first the consumers of work, last the services they need to finish.
         let services =
             tracing.services
-            + [parts.manager, store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger)]
+            + [parts.manager, store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger), parts.reporter]
             + (try await self.work(parts))
         var group = ServiceGroupConfiguration(
             services: services.map {
@@ -96,39 +104,48 @@ struct PushlineProcess {
         case .registerWorker:
             self.registration(parts, channels: APNsChannelClients(logger: parts.logger))
         case .sendWorker:
-            [
-                self.admin(parts, port: self.configuration.workers.sendPort, key: "send_port"),
-                FanOutRunner(fanOut: parts.fanOut),
-                self.sweeper(parts),
-                DeadLetterConsumer(store: parts.store, broker: parts.broker, logger: parts.logger),
-                ParkingWatch(broker: parts.broker, logger: parts.logger),
-                SendWorker(
-                    fanOut: parts.fanOut,
-                    store: parts.store,
-                    apps: parts.apps,
-                    broker: parts.broker,
-                    traces: parts.traces,
-                    logger: parts.logger
-                ),
-            ]
+            self.fanOut(parts)
         case .deliveryWorker:
             self.delivery(parts)
         }
     }
 
     private func registration(_ parts: Parts, channels: APNsChannelClients) -> [any Service] {
-        [
-            self.admin(parts, port: self.configuration.workers.registerPort, key: "register_port"),
-            channels,
-            RegisterWorker(
-                hubs: parts.hubs,
-                channels: channels,
-                store: parts.store,
-                apps: parts.apps,
-                broker: parts.broker,
-                traces: parts.traces,
-                logger: parts.logger
-            ),
+        let worker = RegisterWorker(
+            hubs: parts.hubs,
+            channels: channels,
+            store: parts.store,
+            apps: parts.apps,
+            broker: parts.broker,
+            traces: parts.traces,
+            logger: parts.logger
+        )
+        parts.reporter.tell { sources in
+            sources.work = { worker.inHand.counts }
+            sources.breakers = { worker.openBreakers }
+        }
+        return [
+            self.admin(parts, port: self.configuration.workers.registerPort, key: "register_port"), channels, worker,
+        ]
+    }
+
+    private func fanOut(_ parts: Parts) -> [any Service] {
+        let worker = SendWorker(
+            fanOut: parts.fanOut,
+            store: parts.store,
+            apps: parts.apps,
+            broker: parts.broker,
+            traces: parts.traces,
+            logger: parts.logger
+        )
+        parts.reporter.tell { $0.work = { worker.inHand.counts } }
+        return [
+            self.admin(parts, port: self.configuration.workers.sendPort, key: "send_port"),
+            FanOutRunner(fanOut: parts.fanOut),
+            self.sweeper(parts),
+            DeadLetterConsumer(store: parts.store, broker: parts.broker, logger: parts.logger),
+            ParkingWatch(broker: parts.broker, logger: parts.logger),
+            worker,
         ]
     }
 
@@ -138,24 +155,23 @@ struct PushlineProcess {
         let senders = SenderRegistry(settings: settings, logger: parts.logger)
         var configuration = DeliveryWorker.Configuration()
         configuration.devices = self.configuration.delivery.devices
+        let worker = DeliveryWorker(
+            senders: senders,
+            hubs: HubCallers(hubs: parts.azureHubs, store: parts.store, apps: parts.apps, logger: parts.logger),
+            store: parts.store,
+            apps: parts.apps,
+            broker: parts.broker,
+            configuration: configuration,
+            traces: parts.traces,
+            logger: parts.logger
+        )
+        parts.reporter.tell { sources in
+            sources.work = { worker.inHand.counts }
+            sources.breakers = { worker.openBreakers }
+            sources.endings.append { senders.nearEnds }
+        }
         return [
-            self.admin(parts, port: self.configuration.workers.deliveryPort, key: "delivery_port"),
-            senders,
-            DeliveryWorker(
-                senders: senders,
-                hubs: HubCallers(
-                    hubs: parts.azureHubs,
-                    store: parts.store,
-                    apps: parts.apps,
-                    logger: parts.logger
-                ),
-                store: parts.store,
-                apps: parts.apps,
-                broker: parts.broker,
-                configuration: configuration,
-                traces: parts.traces,
-                logger: parts.logger
-            ),
+            self.admin(parts, port: self.configuration.workers.deliveryPort, key: "delivery_port"), senders, worker,
         ]
     }
 
@@ -183,6 +199,7 @@ struct PushlineProcess {
                 broker: parts.broker,
                 metricsText: parts.metricsText
             ),
+            reporter: parts.reporter,
             onServing: parts.manager.ready,
             logger: parts.logger
         )

@@ -75,6 +75,9 @@ final class ServedCertificate: ServerChildChannel, Service {
         }
     }
 
+    /// The certificate, if it ends soon.
+    var nearEnds: [CredentialWatch.Ending] { self.watch.near }
+
     private func look() {
         let setting = "\(self.section).certificate_file"
         if let end = CredentialExpiry.ofCertificates(setting: setting, path: self.certificateFile, isChain: true) {

@@ -26,8 +26,10 @@ struct WebServer {
     let keyFile: String?
     /// Logged when it serves.
     let message: Logger.Message
-    /// Called when it serves.
-    let onServing: @Sendable () -> Void
+    /// Is told until when the certificate is good.
+    let reporter: ProcessReporter
+    /// Called with its port when it serves.
+    let onServing: @Sendable (Int?) -> Void
     let logger: Logger
     /// The form of its refusals of malformed HTTP.
     var refusal: HTTPParserErrorHandler.Refusal = HTTPParserErrorHandler.problem
@@ -63,6 +65,7 @@ struct WebServer {
                 responder: respond
             )
         }
+        self.reporter.tell { $0.endings.append { served.nearEnds } }
         return [served, self.listener(served, scheme: scheme)]
     }
 
@@ -81,7 +84,7 @@ struct WebServer {
                     message,
                     metadata: address.metadata.merging(["url.scheme": "\(scheme)"]) { $1 }
                 )
-                onServing()
+                onServing(address?.port)
             }
         )
     }

@@ -53,17 +53,11 @@ package struct ProcessHealth: Sendable {
 
     /// `/readyz`: 200 while the store can be reached; a broker that is down delays and is reported (rule 19).
     package func readiness() async -> Response {
-        let broker =
-            switch await self.broker.status {
-            case .connected: "connected"
-            case .blocked: "blocked"
-            case .disconnected: "disconnected"
-            }
         guard let isReachable = await self.isReachable.value() else { return Self.tooMany }
         let body = JSONValue.members([
             "status": .string(isReachable ? "ready" : "not ready"),
             "store": .string(isReachable ? "reachable" : "unreachable"),
-            "broker": .string(broker),
+            "broker": .string(await self.broker.status.word),
         ])
         return .json(body, status: isReachable ? .ok : .serviceUnavailable)
     }
