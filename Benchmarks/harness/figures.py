@@ -1,13 +1,13 @@
 """The measurements: each gives the figures of one run, beside limits that are measured in the same run."""
 
 import json
-import re
 import statistics
 import subprocess
 import time
 
 import load
 import registrations
+from console import Console
 from crash import Crash
 from hub import HubFigures
 from isolation import Isolation
@@ -248,14 +248,16 @@ class Figures:
             f"  the API alone {alone:.3f} cores; with {WATCHERS} watchers {watched:.3f}, {reads:.2f} reads and "
             f"{events:,.0f} events a second"
         )
-        return {"watch_reads_per_s": reads, "watch_cores": max(0, watched - alone), "watch_events_per_s": events}
+        figures = {"watch_reads_per_s": reads, "watch_cores": max(0, watched - alone), "watch_events_per_s": events}
+        return figures | Console(self).measure()
 
     def _watched(self, count):
         """The API's cores, its reads of the job and the events a second, from when all watch until the job is final."""
         installation = self.installation
         installation.receiver.reset()
         job = installation.api.send({"to": {"tag": registrations.EVERYONE}, "services": ["apns"], **MESSAGE})
-        watchers = Watchers(installation.api, job, count)
+        api = installation.api
+        watchers = Watchers(api.port, f"Authorization: Bearer {api.key}", job, count)
         watchers.wait_until_all_are_told()
         before, reads, start = installation.cpu()["api"], self._watch_reads(), time.monotonic()
         if installation.api.job(job)["isFinal"]:
@@ -267,9 +269,7 @@ class Figures:
         return cores, (self._watch_reads() - reads) / seconds, events / seconds
 
     def _watch_reads(self):
-        text = self.installation.api.request("GET", "/metrics").decode()
-        found = re.search(r"^pushline_job_watch_reads_total(?:\{.*\})? (\d+)", text, re.MULTILINE)
-        return int(found.group(1)) if found else 0
+        return self.installation.counter("pushline_job_watch_reads_total")
 
     def signin(self):
         return self.sign_ins.figures()

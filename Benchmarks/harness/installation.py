@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import socket
 import ssl
 import subprocess
@@ -93,6 +94,7 @@ class Installation:
             self.store = stores.FileStore(self.folder / "store.sqlite")
         self.processes = Processes(self.folder / "logs")
         self.served = None
+        self.password = None
 
     # ---- Beginning and end ----
 
@@ -104,10 +106,12 @@ class Installation:
         self.flooded = Receiver(self.processes, self.folder, "flooded-receiver")
         self._write_credentials()
         ports = {name: free_port() for name in OURS}
+        self.console_port = free_port()
         self.environment = {
             **self.store.environment,
             "PUSHLINE_BROKER_URL": os.environ["BROKER_URL"],
             "PUSHLINE_API_PORT": str(ports["api"]),
+            "PUSHLINE_API_CONSOLE_PORT": str(self.console_port),
             "PUSHLINE_WORKERS_REGISTER_PORT": str(ports["register-worker"]),
             "PUSHLINE_WORKERS_SEND_PORT": str(ports["send-worker"]),
             "PUSHLINE_WORKERS_DELIVERY_PORT": str(ports["delivery-worker"]),
@@ -137,6 +141,13 @@ class Installation:
         finally:
             self._launch(name)
             self._wait_until_ready(name)
+
+    def operator(self):
+        """The password of an operator of that name, who is made when first asked for."""
+        if self.password is None:
+            self.password = secrets.token_hex(9)
+            self.command("accounts", "add", "operator", "--role", "operator", "--password-stdin", text=self.password + "\n")
+        return self.password
 
     def hub(self):
         """The hub of the default app; it is started when it is first asked for."""
@@ -169,12 +180,13 @@ class Installation:
         file.unlink()
         return lines
 
-    def command(self, *arguments, **environment):
+    def command(self, *arguments, text=None, **environment):
         # What reads the store is told by the configuration where it is, what asks the API by variables.
         config = [] if environment else ["--config", self.options.config]
         result = subprocess.run(
             [self.bin / "pushline", *map(str, arguments), *config],
             env={**os.environ, **self.environment, **environment},
+            input=text,
             capture_output=True,
             text=True,
             timeout=300,
@@ -266,6 +278,12 @@ class Installation:
 
     def _ask(self, sql, *values):
         return self.rows(sql, *values)[0][0]
+
+    def counter(self, name):
+        """What the API has counted so far; a counter that nothing was counted in is not there."""
+        text = self.api.request("GET", "/metrics").decode()
+        found = re.search(rf"^{name}(?:\{{.*\}})? (\d+)", text, re.MULTILINE)
+        return int(found.group(1)) if found else 0
 
     def configured(self, section, key):
         """A number of the configuration file, such as connections in the section delivery."""

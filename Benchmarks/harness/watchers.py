@@ -14,7 +14,8 @@ EVENT = b"event: job"
 class Watchers:
     """Reads on a thread of its own, until the server has ended all of them."""
 
-    def __init__(self, api, job, count):
+    def __init__(self, port, header, job, count):
+        """`header`: by which a request says whose it is."""
         self.seen = 0
         # Not a number of events: one that is told twice must not stand for one that is not told.
         self.told = set()
@@ -23,10 +24,10 @@ class Watchers:
         self.selector = selectors.DefaultSelector()
         request = (
             f"GET /api/jobs/{job}/events HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
-            f"Authorization: Bearer {api.key}\r\n\r\n"
+            f"{header}\r\n\r\n"
         ).encode()
         for number in range(count):
-            connection = socket.create_connection(("127.0.0.1", api.port), timeout=10)
+            connection = socket.create_connection(("127.0.0.1", port), timeout=10)
             connection.sendall(request)
             connection.setblocking(False)
             self.selector.register(connection, selectors.EVENT_READ, number)

@@ -177,6 +177,8 @@ package enum BrokerStatus: Sendable, Equatable {
     case connected
     /// The broker has an alarm and accepts no messages; its reason.
     case blocked(String)
+    /// The connection is being made, as for a moment after a process has begun; what is to be published waits for it.
+    case connecting
     /// Not reached since; why.
     case disconnected(String)
 
@@ -185,7 +187,7 @@ package enum BrokerStatus: Sendable, Equatable {
         switch self {
         case .connected: "connected"
         case .blocked: "blocked"
-        case .disconnected: "disconnected"
+        case .connecting, .disconnected: "disconnected"
         }
     }
 
@@ -194,6 +196,7 @@ package enum BrokerStatus: Sendable, Equatable {
         switch self {
         case .connected: nil
         case .blocked(let reason): "the broker has an alarm and takes no messages: \(Self.bare(reason))"
+        case .connecting: "the connection to the broker is being made"
         case .disconnected(let reason): "the broker cannot be reached: \(Self.bare(reason))"
         }
     }

@@ -92,7 +92,7 @@ package final class RabbitMQBroker: MessageBroker, Service {
                 switch link.state {
                 case .connected: continue
                 case .blocked(let reason): return .blocked(reason)
-                case .connecting: return .disconnected("The connection is being made.")
+                case .connecting: return .connecting
                 case .down(let error): return .disconnected(error.message)
                 case .closed: return .disconnected(BrokerError.closed.message)
                 }

@@ -7,7 +7,7 @@ extension MetricDescription {
             brokerAcknowledged, brokerConnectionsFailed, brokerChannelsReplaced, brokerRefused, traceSpans,
         ] + [
             httpRequestDuration, httpRequestsInFlight, httpConnectionsEnded, signInFailures, signInTurnedAway,
-            signInWaiting, publishDropped, jobWatchers, jobWatchReads,
+            signInWaiting, publishDropped, jobWatchers, jobWatchReads, overviewReads,
         ] + [
             jobsAccepted, jobsFinished, unfinishedJobs, queueJobs, queueOldest, queuePauses, deadLetters,
             parkingMessages, registerJobs, sweeperPublished, retentionRemoved,
@@ -153,6 +153,12 @@ extension MetricDescription {
         .counter,
         in: [.api],
         "reads of the store for those who watch jobs; one reads up to 200 jobs"
+    )
+    package static let overviewReads = MetricDescription(
+        "pushline_overview_reads_total",
+        .counter,
+        in: [.api],
+        "reads of the store for overviews (`GET /api/overview`): two every other second while anybody looks"
     )
 
     // MARK: Jobs and queues

@@ -58,7 +58,7 @@ import Undisturbed
         }
     }
 
-    /// However many look, the store is asked once a second for each app.
+    /// However many look, the store is asked every other second for each app.
     @Test func manyWhoLookShareOneCopy() async throws {
         try await Harness.run { api async throws in
             let root = Harness.As.user("root")

@@ -76,6 +76,13 @@ import Undisturbed
         }
     }
 
+    /// Right after a process has begun nobody is to look for a fault.
+    @Test func aConnectionThatIsBeingMadeIsNoFault() async throws {
+        let broker = RabbitMQBroker(try RabbitMQConfiguration(url: "amqp://127.0.0.1:9"), logger: Logger(label: "test"))
+        #expect(await broker.status == .connecting)
+        #expect(await broker.status.blockedReason == "the connection to the broker is being made")
+    }
+
     @Test func publishingAfterTheEndFails() async throws {
         let broker = RabbitMQBroker(try RabbitMQConfiguration(url: "amqp://127.0.0.1:9"), logger: Logger(label: "test"))
         await withTaskGroup { group in

@@ -68,14 +68,7 @@ import Undisturbed
 
     @Test func aHubOverAWireThatGivesNoAnswerIsNotWaitedForByEachChange() async throws {
         try await PipelineHarness.with([.register]) { harness in
-            var spec = AppSpec()
-            spec.azureHub = AppSpec.AzureHub {
-                $0.connectionStringFile = "/nowhere"
-                $0.name = "news"
-                $0.platforms = [.apns]
-            }
-            _ = try await harness.store.apply(.app(.default, spec))
-            harness.wireHub.fallSilent()
+            try await harness.declareSilentHub()
             func register(_ count: Int) async throws {
                 for _ in 0..<count {
                     let work = Job.Work.register(.issue(candidate: .random(), handles: []))

@@ -33,3 +33,17 @@ extension DeliveryWorker.Configuration {
         return configuration
     }
 }
+
+extension PipelineHarness {
+    /// Gives the default app a hub over a wire, which never answers.
+    func declareSilentHub() async throws {
+        var spec = AppSpec()
+        spec.azureHub = AppSpec.AzureHub {
+            $0.connectionStringFile = "/nowhere"
+            $0.name = "news"
+            $0.platforms = [.apns]
+        }
+        _ = try await self.store.apply(.app(.default, spec))
+        self.wireHub.fallSilent()
+    }
+}

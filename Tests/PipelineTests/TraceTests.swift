@@ -162,14 +162,7 @@ import Undisturbed
     /// The hub's breaker is open: nothing of it is tried.
     @Test func aChangeThatWaitsForItsHubHasNoSpan() async throws {
         try await PipelineHarness.with([.register], traces: self.traces) { harness async throws in
-            var spec = AppSpec()
-            spec.azureHub = AppSpec.AzureHub {
-                $0.connectionStringFile = "/nowhere"
-                $0.name = "news"
-                $0.platforms = [.apns]
-            }
-            _ = try await harness.store.apply(.app(.default, spec))
-            harness.wireHub.fallSilent()
+            try await harness.declareSilentHub()
             let registers = QueueName.work(.register, .normal)
             /// Whether the hub was asked.
             func change(_ request: RequestID) async throws -> Bool {

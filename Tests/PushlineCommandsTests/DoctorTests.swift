@@ -38,6 +38,20 @@ import Undisturbed
         #expect(one[0].words.contains("lacks a queue \(last): "), "\(one[0].words)")
     }
 
+    /// Which credentials there are nobody knows then.
+    @Test func whereTheStoreCannotBeReadNoPushServiceIsAsked() async throws {
+        let host = try HostCommandsTests.Host()
+        try host.write("no store", to: "store.sqlite")
+        let settings = "store:\n  path: \(host.path("store.sqlite"))\nbroker:\n  url: amqp://127.0.0.1:1/\n"
+        try host.write(settings, to: "pushline.yaml")
+        let configuration = try PushlineConfiguration(file: host.path("pushline.yaml"))
+        let checkup = Checkup(configuration: configuration, logger: HostOptions.logger, question: PushQuestion())
+        let found = await checkup.run()
+        #expect(found.first?.subject == "store" && found.first?.isRight == false, "\(found)")
+        let push = found.filter { $0.subject == "push" }
+        #expect(push.count == 1 && push[0].words.contains("in the store, which could not be read"), "\(push)")
+    }
+
     @Test func rootIsToldThatItSeesMore() {
         #expect(Checkup.root(0).map(\.subject) == ["root"])
         #expect(Checkup.root(1000) == [])

@@ -135,7 +135,7 @@ import Undisturbed
         let host = try Host()
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let configured = Composition.store(try PushlineConfiguration(file: host.path("pushline.yaml")))
-        #expect(try await configured.open(logger: HostOptions.logger).state().backup == nil)
+        #expect(try await configured.open(logger: HostOptions.logger).room.backup == nil)
         let (oldest, old) = ("pushline-20200101T000000Z.sqlite", "pushline-20200102T000000Z.sqlite")
         try FileManager.default.createDirectory(atPath: host.path("backups"), withIntermediateDirectories: false)
         for name in [oldest, old, "pushline-mine.sqlite"] { try host.write("", to: "backups/\(name)") }
@@ -146,7 +146,7 @@ import Undisturbed
         #expect(left.count == 3)
         #expect(left[0] == old)
         #expect(left[2] == "pushline-mine.sqlite")
-        let backup = try #require(try await configured.open(logger: HostOptions.logger).state().backup)
+        let backup = try #require(try await configured.open(logger: HostOptions.logger).room.backup)
         #expect(abs(Timestamp.now.milliseconds - backup.milliseconds) < 60_000)
         #expect(throws: (any Error).self) {
             _ = try PushlineCommand.parseAsRoot(["store", "backup", "--keep", "0", "folder"])

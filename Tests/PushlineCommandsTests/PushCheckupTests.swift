@@ -46,11 +46,13 @@ import Undisturbed
             #expect(found.map(\.isRight) == [true, true, true, true], "\(found)")
             #expect(found.map(\.subject) == ["default apns", "default fcm", "default wns", "default web"])
             let urls = try simulator.urls
+            let tokens = try #require(try simulator.appSpec.wns?.tokenURL)
             #expect(
                 found.map(\.words) == [
                     "APNs at \(urls.apns) takes the credential (of a device that does not exist: BadDeviceToken)",
-                    "Google gives a token for the service account, and FCM takes messages for its project",
-                    "Microsoft gives a token for client_id and its secret; only a real channel shows more (--device)",
+                    "the token service of the service account gives a token, and \(urls.fcm) takes messages in place of FCM",
+                    "\(tokens), in place of Microsoft, gives a token for client_id and its secret; "
+                        + "only a real channel shows more (--device)",
                     "Web Push cannot be asked without a device (--device): the key pair can be read, and its keys belong together",
                 ]
             )

@@ -77,10 +77,41 @@ import Testing
         #expect(try await self.store.status(of: [key], in: nil).map(\.began) == [accepted])
     }
 
+    @Test func allOfAnAppIsToldByOneQuestion() async throws {
+        try await self.store.apply(.app(.default, AppSpec()))
+        let queues = try await self.store.queues(of: .default)
+        let idle = try await self.store.standing(of: .default, mostDead: 2)
+        #expect(idle.queues == queues && idle.pauses.isEmpty && idle.dead == 0)
+        _ = try await self.scenario.acceptGroup(["ann", "bob"])
+        try await self.store.apply(.pause(.begin(.send, app: .default, by: "ops")))
+        for app in [AppID.default, nil] {
+            for number in 1...3 {
+                let letter = IncomingDeadLetter(
+                    queue: "q",
+                    type: "x",
+                    messageID: "none \(number)",
+                    app: app,
+                    reason: "r",
+                    body: []
+                )
+                try await self.store.deadLetter(letter)
+            }
+        }
+        self.time.advance(.seconds(5))
+        let now = try await self.store.standing(of: .default, mostDead: 2)
+        #expect(now.queues[.send]?.members == 2 && now.queues[.send]?.oldest == .seconds(5))
+        #expect(try await now.queues == self.store.queues(of: .default))
+        #expect(try await now.pauses == self.store.pauses() && now.pauses.count == 1)
+        #expect(now.dead == 2)
+        // Those of no app are the host operator's.
+        #expect(try await self.store.standing(of: .default, mostDead: 10).dead == 3)
+        #expect(try await self.store.state().room.space == nil || now.room.space != nil)
+    }
+
     /// A store whose disk is a server's says nothing of it.
     @Test func theStoreReportsItsSize() async throws {
         _ = try await self.scenario.acceptGroup(["ann"])
-        guard let space = try await self.store.state().space else { return }
+        guard let space = try await self.store.state().room.space else { return }
         #expect(space.store + space.log > 0)
         #expect(space.free > 0)
     }

@@ -75,6 +75,6 @@ struct RetentionTests {
     }
 
     @Test func theSizeOfTheFileIsKnown() async throws {
-        #expect(try await self.store.state().space != nil)
+        #expect(try await self.store.state().room.space != nil)
     }
 }

@@ -2,12 +2,14 @@ import Broker
 import HTTPTypes
 import Hummingbird
 import Intake
+import Metrics
 import NIOConcurrencyHelpers
 import PushModel
+import PushlineMetrics
 import Store
 import WebServing
 
-/// How an app is at the moment, for its operators: read once a second, however many look.
+/// How an app is at the moment, for its operators: read every other second at most, however many look.
 struct OverviewRoutes: Sendable {
     let context: RouteContext
     private let overviews: Overviews
@@ -29,7 +31,7 @@ struct OverviewRoutes: Sendable {
     }
 }
 
-/// The overviews of apps, one of each at most a second old.
+/// The overviews of apps, one of each at most ``lifetime`` old.
 final class Overviews: Sendable {
     private struct Key: Hashable {
         let app: AppID
@@ -37,12 +39,16 @@ final class Overviews: Sendable {
         let prefix: String
     }
 
+    /// As often as a page asks: however many there are, the store is asked as often as by one.
+    private static let lifetime = Duration.seconds(2)
     /// The most unfinished sends, and dead letters, that are looked at.
     private static let shownSends = 20
     private static let countedDead = 100
 
     private let context: RouteContext
     private let copies = NIOLockedValueBox<[Key: SharedCopy<Result<[UInt8], any Error>>]>([:])
+    /// Questions to the store.
+    private let reads = MetricDescription.overviewReads.counter()
 
     init(_ context: RouteContext) { self.context = context }
 
@@ -52,9 +58,9 @@ final class Overviews: Sendable {
             let key = Key(app: app, prefix: prefix)
             if let copy = copies[key] { return copy }
             // Declared apps alone come here: a handful.
-            let context = self.context
-            let copy = SharedCopy<Result<[UInt8], any Error>> {
-                do { return .success(try await Self.make(app, prefix: prefix, context)) } catch {
+            let (context, reads) = (self.context, self.reads)
+            let copy = SharedCopy<Result<[UInt8], any Error>>(lifetime: Self.lifetime) {
+                do { return .success(try await Self.make(app, prefix: prefix, context, reads)) } catch {
                     return .failure(error)
                 }
             }
@@ -64,20 +70,25 @@ final class Overviews: Sendable {
         return await copy.value()
     }
 
-    private static func make(_ app: AppID, prefix: String, _ context: RouteContext) async throws -> [UInt8] {
+    private static func make(
+        _ app: AppID,
+        prefix: String,
+        _ context: RouteContext,
+        _ reads: Counter
+    ) async throws -> [UInt8] {
         let store = context.store
+        reads.increment(by: 2)
         let sends = try await store.jobs(
             JobQuery(app: app, kind: .send, isUnfinished: true, limit: Self.shownSends)
         )
         let seen = await context.monitor.snapshots(noting: sends.items)
-        let (pauses, load) = (try await store.pauses(), try await store.queues(of: app))
-        let dead = try await store.deadLetters(DeadLetterQuery(app: app, limit: Self.countedDead))
-        let state = try await store.state()
         let broker = await context.broker.status
+        // One more than is shown says that there are more.
+        let standing = try await store.standing(of: app, mostDead: Self.countedDead + 1)
         var rates: [PushService: Double] = [:]
         for snapshot in seen { rates.merge(snapshot.rates ?? [:], uniquingKeysWith: +) }
         let queues = WorkQueue.allCases.map {
-            QueueRoutes.text($0, load: load[$0], pauses: pauses, app: app)
+            QueueRoutes.text($0, load: standing.queues[$0], pauses: standing.pauses, app: app)
         }
         let members: [(String, JSONValue?)] = [
             ("at", .string(Timestamp.now.iso8601)), ("version", .string(context.configuration.version)),
@@ -101,18 +112,21 @@ final class Overviews: Sendable {
             ("processes", ProcessText(context.processes, app: app).value),
             (
                 "dead",
-                .members(["count": .integer(dead.items.count), "isComplete": .bool(dead.cursor == nil)])
+                .members([
+                    "count": .integer(min(standing.dead, Self.countedDead)),
+                    "isComplete": .bool(standing.dead <= Self.countedDead),
+                ])
             ),
             (
                 "space",
-                state.space.map { space in
+                standing.room.space.map { space in
                     .members([
                         "store": .number("\(space.store)"), "log": .number("\(space.log)"),
                         "free": .number("\(space.free)"),
                     ])
                 }
             ),
-            ("backup", state.backup.map { .string($0.iso8601) }),
+            ("backup", standing.room.backup.map { .string($0.iso8601) }),
         ]
         return JSONValue.object(members.compactMap { name, value in value.map { JSONValue.Member(name, $0) } }).bytes
     }

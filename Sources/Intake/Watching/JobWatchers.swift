@@ -8,7 +8,7 @@ import ServiceLifecycle
 
 /// Tells those who watch jobs of their changes; one loop reads the jobs for all of the process.
 ///
-/// A watched job is read four times a second at most, however many watch it, once a second where the process has many
+/// A watched job is read three times a second at most, however many watch it, once a second where the process has many
 /// watchers, and less often while nothing changes.
 package final class JobWatchers: Service {
     /// Makes the event that shows a job in one of its forms.
@@ -16,7 +16,7 @@ package final class JobWatchers: Service {
 
     /// How often jobs are read, and watchers asked who they are.
     struct Pace: Sendable {
-        var look = Duration.milliseconds(250)
+        var look = Duration.milliseconds(333)
         /// The least time between two reads of a job where there are more than ``few`` watchers.
         var crowdedLook = Duration.seconds(1)
         var few = 50

@@ -31,7 +31,9 @@ extension AppSpec.FCM: SenderConfiguration {
         CredentialProbe(
             device: Handle(stored: "pushline-doctor"),
             isDryRun: true,
-            meaning: "Google gives a token for the service account, and FCM takes messages for its project"
+            meaning: self.endpoint == Self.init().endpoint
+                ? "Google gives a token for the service account, and FCM takes messages for its project"
+                : "the token service of the service account gives a token, and \(self.endpoint) takes messages in place of FCM"
         )
     }
 

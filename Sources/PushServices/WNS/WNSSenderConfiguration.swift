@@ -27,8 +27,15 @@ extension AppSpec.WNS: SenderConfiguration {
         return CredentialProbe(
             device: Handle(stored: start + "?token=pushline-doctor"),
             isDryRun: true,
-            meaning: "Microsoft gives a token for client_id and its secret; only a real channel shows more (--device)"
+            meaning: "\(self.tokenService) gives a token for client_id and its secret; "
+                + "only a real channel shows more (--device)"
         )
+    }
+
+    /// Who answers at the token address: whoever tries a simulator is not told that Microsoft did.
+    private var tokenService: String {
+        self.tokenURL.hasPrefix("https://login.microsoftonline.com/")
+            ? "Microsoft" : "\(self.tokenURL), in place of Microsoft,"
     }
 
     static func advice(on reason: String, status: Int?) -> String? { WNSAnswers.advice(on: reason, status: status) }

@@ -25,7 +25,12 @@ struct Checkup {
         let host = Self.root(geteuid()) + self.certificate() + self.descriptors()
         let senders = SenderRegistry(logger: self.logger)
         var credentials = await self.credentials(of: found.apps, retired: found.retired, senders)
-        if let question { credentials += await PushCheckup(senders: senders).run(question, found.apps) }
+        if let question {
+            credentials +=
+                found.isRead
+                ? await PushCheckup(senders: senders).run(question, found.apps)
+                : [.wrong("push", "nothing was asked: the apps' credentials are in the store, which could not be read")]
+        }
         await senders.close()
         let hubs = await HubCheckup().run(found.apps)
         return [found.finding] + found.servers + broker + host + credentials + hubs + found.blocked
@@ -34,6 +39,8 @@ struct Checkup {
     /// What the store says.
     private struct StoreFindings {
         var finding: Finding
+        /// Whether it could be read, so that `apps` are all that there are.
+        var isRead = false
         /// Of the servers where it is.
         var servers: [Finding] = []
         var apps: [AppID: AppSpec] = [:]
@@ -61,7 +68,7 @@ struct Checkup {
             let apps = try await store.apps()
             guard !apps.isEmpty else {
                 let words = "\(place): works, but no app is declared: pushline apps apply FILE declares one"
-                return StoreFindings(finding: .wrong("store", words))
+                return StoreFindings(finding: .wrong("store", words), isRead: true)
             }
             let names = apps.keys.sorted().map(\.name).joined(separator: ", ")
             let blocked =
@@ -69,6 +76,7 @@ struct Checkup {
                 + (try await BlockedWork(store: store, apps: apps).findings())
             return StoreFindings(
                 finding: .right("store", "\(place): works; apps: \(names)"),
+                isRead: true,
                 apps: apps,
                 retired: try await Self.retired(apps, in: store),
                 blocked: blocked

@@ -48,7 +48,9 @@ struct StoreRestoreCommand: AsyncParsableCommand {
         } catch let error as StoreError {
             throw CommandFailure.failed(error.message)
         }
-        if behind == nil { try await self.host.withStore { _ = try await $0.state() } }
+        if behind == nil {
+            _ = try await store.explaining { try await store.open(logger: HostOptions.logger).state() }
+        }
         let members: JSONValue = .members([
             "store": .string(store.place), "behind": .bool(behind != nil),
             "unfinished": unfinished.map { $0.json(areStopped: self.stopUnfinished) },

@@ -2,8 +2,20 @@ package import PushModel
 
 /// How the store is.
 package protocol StoreHealth: Sendable {
+    /// The room of the store's files, and their last backup, as the host says: nothing is read of the store.
+    var room: StoreRoom { get }
+
     /// How much waits, and what room there is; nearly free at any size, and shows that the store answers.
     func state() async throws -> StoreState
+
+    /// How an app's work stands: one question for what a page shows that asks again and again.
+    ///
+    /// - Parameters:
+    ///   - app: The app.
+    ///   - mostDead: As far as dead letters are counted.
+    /// - Returns: All of it.
+    /// - Throws: ``StoreError``.
+    func standing(of app: AppID, mostDead: Int) async throws -> AppStanding
 
     /// How the work in each queue stands, of one app, or of all (nil); of all, what it costs is bounded, however much there is.
     func queues(of app: AppID?) async throws -> [WorkQueue: QueueLoad]

@@ -6,17 +6,26 @@ package struct StoreState: Sendable, Equatable {
     package let jobs: Int
     /// Dead letters that wait for somebody, counted up to ``mostDead``.
     package let dead: Int
+    package let room: StoreRoom
+
+    /// The limit of the count: larger numbers need not be exact.
+    package static let mostDead = 10_000
+
+    package init(jobs: Int, dead: Int, room: StoreRoom) {
+        self.jobs = jobs
+        self.dead = dead
+        self.room = room
+    }
+}
+
+/// What the host knows of the store's files.
+package struct StoreRoom: Sendable, Equatable {
     /// nil = unknown.
     package let space: StoreSpace?
     /// When the last backup was made; nil = none was, or by other means.
     package let backup: Timestamp?
 
-    /// The limit of the count: larger numbers need not be exact.
-    package static let mostDead = 10_000
-
-    package init(jobs: Int, dead: Int, space: StoreSpace?, backup: Timestamp?) {
-        self.jobs = jobs
-        self.dead = dead
+    package init(space: StoreSpace?, backup: Timestamp?) {
         self.space = space
         self.backup = backup
     }

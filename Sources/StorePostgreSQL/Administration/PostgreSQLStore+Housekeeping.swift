@@ -57,7 +57,7 @@ extension PostgreSQLStore: HousekeepingStore {
 
 extension PostgreSQLStore: StoreHealth {
     /// Its disk is PostgreSQL's, and so are its backups.
-    package func state() async throws -> StoreState { try await self.state(space: nil, backup: nil) }
+    package var room: StoreRoom { StoreRoom(space: nil, backup: nil) }
 }
 
 /// How far has been looked for jobs whose time is over, by the store's clock.

@@ -25,18 +25,14 @@ package enum PauseTable {
         }
     }
 
-    private static func number(of app: AppID?) -> SQLStatement { app.map { .app($0) } ?? "\(self.allApps)" }
-}
+    /// All pauses, for ``pauses(_:)``.
+    static let all: SQLStatement = """
+        SELECT pause.queue, app.name AS app_name, pause.by, pause.since FROM pause LEFT JOIN app ON app.number = pause.app
+        ORDER BY pause.queue, pause.app
+        """
 
-extension PauseStore where Self: SQLEngine {
-    package func pauses() async throws -> [Pause] {
-        let rows = try await self.rows(
-            """
-            SELECT pause.queue, app.name AS app_name, pause.by, pause.since FROM pause LEFT JOIN app ON app.number = pause.app
-            ORDER BY pause.queue, pause.app
-            """
-        )
-        return try rows.compactMap { row in
+    static func pauses(_ rows: [SQLRow]) throws -> [Pause] {
+        try rows.compactMap { row in
             // Of another release's queue nothing is known here.
             guard let queue = WorkQueue(try row["queue"] as String) else { return nil }
             return Pause(
@@ -47,4 +43,10 @@ extension PauseStore where Self: SQLEngine {
             )
         }
     }
+
+    private static func number(of app: AppID?) -> SQLStatement { app.map { .app($0) } ?? "\(self.allApps)" }
+}
+
+extension PauseStore where Self: SQLEngine {
+    package func pauses() async throws -> [Pause] { try PauseTable.pauses(try await self.rows(PauseTable.all)) }
 }

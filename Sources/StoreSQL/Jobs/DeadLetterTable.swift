@@ -12,6 +12,11 @@ package enum DeadLetterTable {
     /// Whose a dead letter is, in the column `app`.
     package static func owner(_ app: AppID?) -> String { app?.name ?? "" }
 
+    /// Counts the dead letters of an app, up to so many.
+    static func count(of app: AppID, limit: Int) -> SQLStatement {
+        "SELECT count(*) AS dead FROM (SELECT 1 FROM dead WHERE app = \(self.owner(app)) LIMIT \(limit)) AS counted"
+    }
+
     /// Removes a dead letter.
     package static func removal(of id: Int64) -> SQLStatement { "DELETE FROM dead WHERE id = \(id)" }
 

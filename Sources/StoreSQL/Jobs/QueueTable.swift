@@ -65,14 +65,7 @@ package enum QueueTable {
 }
 
 extension StoreHealth where Self: SQLEngine {
-    /// The state of a store.
-    ///
-    /// - Parameters:
-    ///   - space: Of its files.
-    ///   - backup: When the last one was made.
-    /// - Returns: All of it.
-    /// - Throws: ``StoreError``.
-    package func state(space: StoreSpace?, backup: Timestamp?) async throws -> StoreState {
+    package func state() async throws -> StoreState {
         let (backlog, dead) = try await self.rows(
             Counts.backlog,
             "SELECT count(*) AS dead FROM (SELECT 1 FROM dead LIMIT \(StoreState.mostDead)) AS counted"
@@ -80,17 +73,34 @@ extension StoreHealth where Self: SQLEngine {
         return StoreState(
             jobs: try backlog.first?["unfinished"] ?? 0,
             dead: try dead.first?["dead"] ?? 0,
-            space: space,
-            backup: backup
+            room: self.room
+        )
+    }
+
+    package func standing(of app: AppID, mostDead: Int) async throws -> AppStanding {
+        let (groups, pauses, dead) = try await self.rows(
+            QueueTable.groups(of: app, now: self.clock.now),
+            PauseTable.all,
+            DeadLetterTable.count(of: app, limit: mostDead)
+        )
+        return AppStanding(
+            queues: try await self.loads(of: groups, app: app),
+            pauses: try PauseTable.pauses(pauses),
+            dead: try dead.first?["dead"] ?? 0,
+            room: self.room
         )
     }
 
     package func queues(of app: AppID?) async throws -> [WorkQueue: QueueLoad] {
+        try await self.loads(of: try await self.rows(QueueTable.groups(of: app, now: self.clock.now)), app: app)
+    }
+
+    /// The queues' loads, by the groups that they have.
+    private func loads(of rows: [SQLRow], app: AppID?) async throws -> [WorkQueue: QueueLoad] {
         let wall = self.clock.wall.milliseconds
         var loads = Dictionary(uniqueKeysWithValues: WorkQueue.allCases.map { ($0, QueueLoad()) })
         // An app's are all counted.
         var left = loads.mapValues { _ in app == nil ? QueueLoad.mostMessages : .max }
-        let rows = try await self.rows(QueueTable.groups(of: app, now: self.clock.now))
         // Some at a time: whether more of a queue are to be counted shows behind them.
         for start in stride(from: 0, to: rows.count, by: 8) {
             let groups = try rows[start..<min(start + 8, rows.count)].map { row in

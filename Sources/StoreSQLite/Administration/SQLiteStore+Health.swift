@@ -4,9 +4,7 @@ package import Store
 import StoreSQL
 
 extension SQLiteStore: StoreHealth {
-    package func state() async throws -> StoreState {
-        try await self.state(space: self.space(), backup: self.lastBackup)
-    }
+    package var room: StoreRoom { StoreRoom(space: self.space(), backup: self.lastBackup) }
 
     private var lastBackup: Timestamp? {
         let note = try? FileManager.default.attributesOfItem(atPath: Self.backupNote(of: self.configuration.path))

@@ -81,7 +81,7 @@ package struct ProcessHealth: Sendable {
             switch broker {
             case .connected: (true, false)
             case .blocked: (true, true)
-            case .disconnected: (false, false)
+            case .connecting, .disconnected: (false, false)
             }
         return MetricDescription.brokerConnected.text(isConnected ? 1 : 0)
             + MetricDescription.brokerBlocked.text(isBlocked ? 1 : 0)
@@ -91,13 +91,15 @@ package struct ProcessHealth: Sendable {
         var text =
             MetricDescription.unfinishedJobs.text(Double(state.jobs))
             + MetricDescription.deadLetters.text(Double(state.dead))
-        if let space = state.space {
+        if let space = state.room.space {
             text +=
                 MetricDescription.storeBytes.text(Double(space.store))
                 + MetricDescription.storeLogBytes.text(Double(space.log))
                 + MetricDescription.storeFreeBytes.text(Double(space.free))
         }
-        if let backup = state.backup { text += MetricDescription.backupTime.text(Double(backup.milliseconds) / 1000) }
+        if let backup = state.room.backup {
+            text += MetricDescription.backupTime.text(Double(backup.milliseconds) / 1000)
+        }
         return text
     }
 
