@@ -87,8 +87,9 @@ class Chromium:
         self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
 
-    def screenshot(self):
-        shot = self.devtools("Page.captureScreenshot", captureBeyondViewport=True)
+    def screenshot(self, is_whole=True):
+        """A picture of the whole page, or of what is seen of it."""
+        shot = self.devtools("Page.captureScreenshot", captureBeyondViewport=is_whole)
         return shot["data"]
 
     def problems(self, url):

@@ -63,17 +63,22 @@ def composes(console, devices, label):
     assert not console.has("Send"), "what is too large can be sent"
     console.enter_into("Text", "It begins.")
     console.enter_into("Label", label)
+    job = sends_it(console, devices)
+    status, jobs = console.answer("GET", f"jobs?label={label}")
+    assert status == 200 and [item["id"] for item in jobs["items"]] == [job], "it was sent twice"
+    return job
+
+
+def sends_it(console, devices):
+    """Sends what is written: to so many, the number is typed. Pressed twice; the job that it leads to."""
     console.until("!document.getElementById('send').disabled")
     console.press("Send")
     assert f"{devices:,} devices" in console.dialog()
     assert not console.has("Send it", "#dialog"), "the number was not typed"
     console.enter_into("Type", str(devices), "#dialog")
-    console.browser.run(f"const form = document.querySelector('#dialog form'); form.requestSubmit(); form.requestSubmit();")
+    console.browser.run("const form = document.querySelector('#dialog form'); form.requestSubmit(); form.requestSubmit();")
     console.until("location.hash.startsWith('#/sends/')")
-    job = console.value("location.hash.split('/')[2]")
-    status, jobs = console.answer("GET", f"jobs?label={label}")
-    assert status == 200 and [item["id"] for item in jobs["items"]] == [job], "it was sent twice"
-    return job
+    return console.value("location.hash.split('/')[2]")
 
 
 def goes_out(console, job, devices):

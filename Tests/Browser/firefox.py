@@ -125,8 +125,9 @@ class Firefox:
             0 if scheme == "dark" else 1, width,
         )
 
-    def screenshot(self):
-        return self.call("WebDriver:TakeScreenshot", {"full": True, "hash": False})
+    def screenshot(self, is_whole=True):
+        """A picture of the whole page, or of what is seen of it."""
+        return self.call("WebDriver:TakeScreenshot", {"full": is_whole, "hash": False})
 
     def problems(self, url):
         """What the console says of the addresses that begin so: errors and warnings."""

@@ -58,8 +58,10 @@ import Undisturbed
             let answer = try await Self.open(api, wrong)
             #expect(answer.status == 401 && answer.headers[.wwwAuthenticate] == nil)
             let root = try await SessionTests.signIn(api, "root")
-            for site in ["cross-site", "same-site"] {
-                let headers = ["Sec-Fetch-Site": site]
+            for headers in [
+                ["Sec-Fetch-Site": "cross-site"], ["Sec-Fetch-Site": "same-site"], ["Origin": "https://evil.example"],
+                ["Origin": "null"], [:],
+            ] {
                 let path = "/api/queues/send/pause"
                 #expect(try await SessionTests.call(api, .post, path, root, headers: headers).status == 403)
             }
@@ -70,6 +72,45 @@ import Undisturbed
             try await Self.keep(secret, for: .page, in: api)
             let stolen = "__Host-console=\(secret.text)"
             #expect(try await SessionTests.call(api, .get, "/api/accounts", stolen).status == 401)
+        }
+    }
+
+    /// Whoever rules another app sees nothing of this one and does nothing in it: by session, by its secret under this app's name, by
+    /// password.
+    @Test func anOperatorOfAnotherAppIsNobodyHere() async throws {
+        try await Self.run { api async throws in
+            let other = try AppID("other")
+            let account = Account(
+                app: other,
+                name: try UserName("otto", .folded),
+                role: .operator,
+                isDisabled: false,
+                created: .now
+            )
+            let hash = try PasswordHash.make("otto-password", cost: Harness.cheap)
+            try await api.store.apply(.account(.put(account, passwordHash: hash)))
+            let otto = try await SessionTests.signIn(api, "otto", app: "apps/other/")
+            #expect(otto.hasPrefix("__Host-console-other="))
+            #expect(try await SessionTests.call(api, .get, "/api/apps/other/overview", otto).status == 200)
+            let before = try await api.store.acts(ActQuery(app: .default)).items.count
+            let renamed = otto.replacing("__Host-console-other", with: "__Host-console")
+            for path in ["overview", "jobs", "app", "accounts", "keys", "audit", "dead/groups", "queues", "session"] {
+                for cookie in [otto, renamed] {
+                    #expect(try await SessionTests.call(api, .get, "/api/\(path)", cookie).status == 401, "\(path)")
+                }
+                guard path != "session" else { continue }
+                #expect(try await api.call(.get, "/api/\(path)", as: .user("otto")).status == 401, "\(path)")
+            }
+            for (method, path) in [
+                (HTTPRequest.Method.post, "queues/send/pause"), (.post, "keys"), (.post, "jobs/cancel"),
+                (.delete, "accounts/root"), (.post, "sends"), (.post, "dead/replay"),
+            ] {
+                for cookie in [otto, renamed] {
+                    let answer = try await SessionTests.call(api, method, "/api/\(path)", cookie, body: "{}")
+                    #expect(answer.status == 401, "\(path)")
+                }
+            }
+            #expect(try await api.store.acts(ActQuery(app: .default)).items.count == before)
         }
     }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a page in Firefox and Chromium against a demonstration.
-#   Tests/Scripts/browser.sh BIN LOG VENV WORK FOLDER SCRIPT
+#   Tests/Scripts/browser.sh BIN LOG VENV WORK FOLDER SCRIPT [OPTION...]
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -13,6 +13,10 @@ SCRIPT=${6:?what is done with the page: run.py for the one of the app, console.p
 # shellcheck source=Tests/Scripts/demonstration.sh
 . "$ROOT/Tests/Scripts/demonstration.sh"
 
+# shellcheck source=deploy/lib/chaos.sh
+. "$ROOT/deploy/lib/chaos.sh"
+
+PYTHON=$(chaos_python)
 : >"$LOG"
 demonstration_start
 rm -rf "$WORK"
@@ -20,4 +24,4 @@ mkdir -p "$WORK/images"
 # The package is only the wrapping of axe.min.js: nothing of Playwright is used.
 AXE=$(find "$VENV" -name axe.min.js | head -n 1)
 [ -n "$AXE" ] || fail "axe.min.js is not in $VENV"
-python3 "$ROOT/Tests/Browser/$SCRIPT" "$BIN" "$ENV_FILE" "$AXE" "$WORK/run" "$WORK/images"
+"$PYTHON" "$ROOT/Tests/Browser/$SCRIPT" "$BIN" "$ENV_FILE" "$AXE" "$WORK/run" "$WORK/images" "${@:7}"

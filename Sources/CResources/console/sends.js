@@ -112,17 +112,24 @@ class Sends {
     restore();
   }
 
+  /** In the order of the answers, for ids that were made at the same moment may have another. */
   merge(items, cursor) {
     const found = new Map(items.map((job) => [job.id, job]));
-    const newest = this.shown[0].id;
-    this.held = items.filter(({ id }) => id > newest);
+    const at = new Map(this.shown.map(({ id }, index) => [id, index]));
+    const first = items.findIndex(({ id }) => at.has(id));
+    const newest = [...at.keys()].sort().at(-1);
+    const isNew = ({ id }, index) => (first < 0 ? id > newest : index < first);
+    this.held = items.filter(isNew);
     // What lies within the answer and is not in it matches no more; what the reader is at stays where it is.
-    const oldest = cursor && items.length > 0 ? items.at(-1).id : "";
-    const stays = ({ id }) => found.has(id) || id < oldest || this.chosen.has(id) || this.row(id)?.contains(document.activeElement);
+    const reach = cursor ? Math.max(-1, ...items.map(({ id }) => at.get(id) ?? -1)) : Infinity;
+    const stays = ({ id }, index) => found.has(id) || index > reach || this.chosen.has(id) || this.row(id)?.contains(document.activeElement);
     this.shown = this.shown.filter(stays).map((job) => found.get(job.id) ?? job);
-    const known = new Set(this.shown.map(({ id }) => id));
-    this.shown.push(...items.filter(({ id }) => id < newest && !known.has(id)));
-    this.shown.sort((one, other) => (one.id < other.id ? 1 : -1));
+    // What matches again stands behind what the answer has before it.
+    for (const [index, job] of items.entries()) {
+      if (isNew(job, index) || at.has(job.id)) continue;
+      const before = this.shown.findIndex(({ id }) => id === items[index - 1]?.id);
+      this.shown.splice(before + 1, 0, job);
+    }
   }
 
   takeFresh() {
