@@ -29,7 +29,7 @@ struct FrameSizeTests {
 }
 
 /// A broker that is configured against the protocol.
-@Suite(.timeLimit(.minutes(1)), .undisturbed) struct SmallestFrameTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct SmallestFrameTests {
     @Test func aFrameLimitBelowTheProtocolsMinimumIsReported() async throws {
         let node = try await RabbitMQTestNode.start(settings: ["frame_max = 2048"])
         let text: Result<String?, any Error>

@@ -6,7 +6,7 @@ import Testing
 import Undisturbed
 
 /// What the answers of a hub mean (contract, sections 3, 12 and 16.2).
-@Suite("Refusals of an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
+@Suite("Refusals of an Azure hub", .timeLimit(.minutes(5)), .undisturbed)
 struct AnswerTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let status: Int

@@ -9,7 +9,7 @@ import Undisturbed
 @testable import HubAzure
 
 /// The registrations of an app whose hub is at Azure, as its jobs change them.
-@Suite("Registrations of an app at an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
+@Suite("Registrations of an app at an Azure hub", .timeLimit(.minutes(5)), .undisturbed)
 struct AppHubTests {
     private static let token = String(repeating: "ab", count: 32)
     private static let place = WireRegistration.Place(address: "https://h/shop/registrations/1", updated: .now)

@@ -6,7 +6,7 @@ import Testing
 import Undisturbed
 
 /// Installations through a hub's client (contract, section 5).
-@Suite("Installations of an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
+@Suite("Installations of an Azure hub", .timeLimit(.minutes(5)), .undisturbed)
 struct InstallationTests {
     private static var installation: WireInstallation {
         var installation = WireInstallation(id: "phone-1", platform: .fcmV1, pushChannel: "abc")

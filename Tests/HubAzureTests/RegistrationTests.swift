@@ -6,7 +6,7 @@ import Testing
 import Undisturbed
 
 /// Registrations through a hub's client (contract, section 4).
-@Suite("Registrations of an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
+@Suite("Registrations of an Azure hub", .timeLimit(.minutes(5)), .undisturbed)
 struct RegistrationTests {
     private static let place = WireRegistration.Place(address: "https://h/shop/registrations/1", updated: .now)
 

@@ -6,7 +6,7 @@ import Testing
 import Undisturbed
 
 /// Sends through a hub's client (contract, section 6).
-@Suite("Sends to an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
+@Suite("Sends to an Azure hub", .timeLimit(.minutes(5)), .undisturbed)
 struct SendTests {
     private static let payload = Array(#"{"aps":{"alert":"Hello"}}"#.utf8)
     private static let messages = "/shop/messages?api-version=2020-06"

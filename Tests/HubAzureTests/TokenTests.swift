@@ -8,7 +8,7 @@ import Undisturbed
 @testable import HubAzure
 
 /// The tokens of a hub's client (contract, sections 1 and 2).
-@Suite("Tokens of an Azure hub", .timeLimit(.minutes(1)), .undisturbed)
+@Suite("Tokens of an Azure hub", .timeLimit(.minutes(5)), .undisturbed)
 struct TokenTests {
     private static let nothing = RawServer.Reply.refusal(404)
 

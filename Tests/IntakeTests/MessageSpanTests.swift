@@ -11,7 +11,7 @@ import Undisturbed
 @testable import Intake
 
 /// Which request's span the messages of jobs come from that are accepted together.
-@Suite(.timeLimit(.minutes(1)), .undisturbed) struct MessageSpanTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct MessageSpanTests {
     /// Takes all messages, and keeps them.
     private struct Recorder: MessageBroker {
         let messages = NIOLockedValueBox<[OutgoingMessage]>([])

@@ -158,7 +158,7 @@ import Undisturbed
     }
 }
 
-@Suite(.timeLimit(.minutes(1)), .undisturbed) struct DeadlineWatchTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct DeadlineWatchTests {
     /// What hears of no cancellation.
     private final class Stuck: Sendable {
         private let waiting = NIOLockedValueBox<CheckedContinuation<Void, Never>?>(nil)

@@ -11,7 +11,7 @@ import Undisturbed
 
 extension PipelineLoadTests {
     /// Batches whose devices are reached with several of the app's credentials.
-    @Suite(.serialized, .timeLimit(.minutes(1)), .undisturbed) struct DeliveryCredentialsTests {
+    @Suite(.serialized, .timeLimit(.minutes(5)), .undisturbed) struct DeliveryCredentialsTests {
         private static let phone = "com.example.phone"
         private static let watch = "com.example.watch"
 

@@ -11,7 +11,7 @@ import Undisturbed
 
 extension PipelineLoadTests {
     /// What a delivery worker does with a message, by what the store says of it (rules 3, 5 and 6).
-    @Suite(.serialized, .timeLimit(.minutes(1)), .undisturbed) struct DeliveryWorkerTests {
+    @Suite(.serialized, .timeLimit(.minutes(5)), .undisturbed) struct DeliveryWorkerTests {
         private static let queue = QueueName.work(.deliver(.apns), .normal)
 
         /// A worker's surroundings.

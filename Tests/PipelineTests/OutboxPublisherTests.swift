@@ -6,7 +6,7 @@ import Testing
 import Undisturbed
 
 /// What is said of published messages.
-@Suite(.timeLimit(.minutes(1)), .undisturbed) struct OutboxPublisherTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct OutboxPublisherTests {
     private let store = ScriptedOutbox()
     private let broker = InMemoryBroker()
 

@@ -8,7 +8,7 @@ import Undisturbed
 @testable import Pipeline
 
 /// What becomes of messages that wait for a permit (rule 10).
-@Suite(.timeLimit(.minutes(1)), .undisturbed) struct QueueConsumerTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct QueueConsumerTests {
     static let queue = QueueName.work(.deliver(.apns), .normal)
 
     private let broker = InMemoryBroker()

@@ -10,7 +10,7 @@ import Undisturbed
 @testable import Pipeline
 
 /// What becomes of a send message that the broker brings, whatever the hub and the store say.
-@Suite(.timeLimit(.minutes(1)), .undisturbed) struct SendWorkerTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct SendWorkerTests {
     @Test func mostMessagesNeedOneCommit() async throws {
         let bench = try await SendBench(.done)
         try await bench.deliver(7)

@@ -9,7 +9,7 @@ import Undisturbed
 @testable import Pipeline
 
 /// A message that ends its workers before its row is counted (rule 5), and its neighbours in the prefetch, which the broker counts as often.
-@Suite(.timeLimit(.minutes(1)), .undisturbed) struct SuspectTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct SuspectTests {
     private static let queue = QueueName.work(.deliver(.apns), .normal)
 
     /// What a process's end leaves undone.

@@ -146,7 +146,7 @@ struct TokenTests {
         #expect(counter.value == 1)
     }
 
-    @Test("a shared fetch does not outlast the waiter's deadline", .timeLimit(.minutes(1)))
+    @Test("a shared fetch does not outlast the waiter's deadline", .timeLimit(.minutes(5)))
     func waiterDeadline() async {
         let (answer, letAnswer) = AsyncStream<Void>.makeStream()
         let tokens = AccessTokens { _ throws(TokenFault) in

@@ -10,7 +10,7 @@ import Undisturbed
 @testable import PushlineCommands
 
 /// How the command line reaches a server.
-@Suite(.timeLimit(.minutes(1)), .undisturbed) struct ServerTransportTests {
+@Suite(.timeLimit(.minutes(5)), .undisturbed) struct ServerTransportTests {
     /// A client as the options make it, for a server that is not a Pushline server but speaks TLS.
     private static func client(_ url: String, _ arguments: [String], environment: [String: String] = [:]) throws
         -> PushlineClient

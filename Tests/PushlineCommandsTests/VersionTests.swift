@@ -3,7 +3,7 @@ import PushModel
 import Testing
 
 /// All programs and the list of changes have one version.
-@Suite(.timeLimit(.minutes(1))) struct VersionTests {
+@Suite(.timeLimit(.minutes(5))) struct VersionTests {
     static let programs = [
         "pushline", "pushline-api", "pushline-hub", "pushline-register-worker", "pushline-send-worker",
         "pushline-delivery-worker", "pushline-simulator",

@@ -5,7 +5,7 @@ import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("What happens to connections", .timeLimit(.minutes(1)), .undisturbed)
+@Suite("What happens to connections", .timeLimit(.minutes(5)), .undisturbed)
 struct ConnectionTests {
     typealias Frame = RawHTTP2.Frame
 

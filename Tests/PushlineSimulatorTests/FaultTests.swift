@@ -7,7 +7,7 @@ import Undisturbed
 
 @testable import PushlineSimulator
 
-@Suite("Faults", .timeLimit(.minutes(1)), .undisturbed)
+@Suite("Faults", .timeLimit(.minutes(5)), .undisturbed)
 struct FaultTests {
     static let message = #"{"message":{"token":"device-1","data":{"message":"hello"}}}"#
 

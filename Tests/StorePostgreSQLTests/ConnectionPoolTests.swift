@@ -45,17 +45,17 @@ import Undisturbed
     @Test func aReadIsMadeAgainWhereItsConnectionEnds() async throws {
         let name = "read\(UUID().uuidString)"
         let pool = try self.pool(TestServer.deadlines, words: "&application_name=\(name)")
-        _ = try self.owner("CREATE TABLE pause AS SELECT 600 AS seconds")
-        _ = try self.owner("GRANT ALL ON pause TO programs")
+        _ = try self.owner("CREATE TABLE nap AS SELECT 600 AS seconds")
+        _ = try self.owner("GRANT ALL ON nap TO programs")
         async let answers = pool.read([
-            PostgreSQLStatement("SELECT 1 AS n FROM pg_sleep((SELECT max(seconds) FROM pause))")
+            PostgreSQLStatement("SELECT 1 AS n FROM pg_sleep((SELECT max(seconds) FROM nap))")
         ])
         let asleep = "FROM pg_stat_activity WHERE application_name = $1 AND wait_event = 'PgSleep'"
         while try self.owner("SELECT pid \(asleep)", .text(name)).isEmpty {
             try await Task.sleep(for: .milliseconds(10))
         }
         // When it is made again, it does not sleep.
-        _ = try self.owner("UPDATE pause SET seconds = 0")
+        _ = try self.owner("UPDATE nap SET seconds = 0")
         #expect(try self.owner("SELECT pg_terminate_backend(pid) AS ended \(asleep)", .text(name)).count == 1)
         #expect(try await answers[0].count == 1)
     }

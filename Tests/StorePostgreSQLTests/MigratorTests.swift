@@ -80,7 +80,7 @@ import Undisturbed
         try withExtendedLifetime(program) { try work() }
     }
 
-    @Test(.timeLimit(.minutes(1))) func stepsAreSeenByAnybodyAndTakenByTheOwner() throws {
+    @Test(.timeLimit(.minutes(5))) func stepsAreSeenByAnybodyAndTakenByTheOwner() throws {
         _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
         _ = try self.run(.owner, "GRANT USAGE ON SCHEMA \(self.schema) TO programs")
         let steps = [SchemaStep(trial: .expand), SchemaStep(trial: .contract)]
@@ -114,7 +114,7 @@ import Undisturbed
 
     /// A store whose connections are known by a name, and what it does to have one.
     private func openNamed(_ name: String, _ log: LogRecorder) throws -> PostgreSQLStore {
-        var deadlines = TestServer.deadlines
+        var deadlines = TestServer.promptDeadlines
         (deadlines.read, deadlines.heartbeat) = (.seconds(3), .seconds(60))
         return try PostgreSQLStore(
             TestServer.addresses(.programs, schema: self.schema, words: "&application_name=\(name)"),
@@ -148,7 +148,7 @@ import Undisturbed
     private static let contraction = "ALTER TABLE pause RENAME TO trial"
 
     /// With its connections a program's lock is gone, and a step that contracts is taken; the program comes back, and must not go on.
-    @Test(.timeLimit(.minutes(1))) func aProgramThatComesBackToOtherTablesWaits() async throws {
+    @Test(.timeLimit(.minutes(5))) func aProgramThatComesBackToOtherTablesWaits() async throws {
         _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
         #expect(try self.migrate())
         let (name, log) = ("back\(UUID().uuidString)", LogRecorder())
@@ -168,7 +168,7 @@ import Undisturbed
     }
 
     /// The same of one that comes back while the step is taken: it waits for its lock, and then sees other tables.
-    @Test(.timeLimit(.minutes(1))) func aProgramThatComesBackDuringAStepWaits() async throws {
+    @Test(.timeLimit(.minutes(5))) func aProgramThatComesBackDuringAStepWaits() async throws {
         _ = try self.run(.owner, "CREATE SCHEMA \(self.schema)")
         #expect(try self.migrate())
         let (name, log) = ("during\(UUID().uuidString)", LogRecorder())

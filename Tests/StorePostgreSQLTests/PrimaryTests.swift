@@ -62,7 +62,7 @@ import Undisturbed
     }
 
     @Test func aProcessDoesNotBeginWhereNoWriteIsAcknowledged() async throws {
-        var deadlines = TestServer.deadlines
+        var deadlines = TestServer.promptDeadlines
         deadlines.commit = .milliseconds(500)
         try await self.isCutOff(true)
         let error = #expect(throws: StoreError.self) { try self.store(deadlines) }
@@ -72,7 +72,7 @@ import Undisturbed
     }
 
     @Test func whatIsReadLongAfterAWriteDoesNotCount() async throws {
-        var deadlines = TestServer.deadlines
+        var deadlines = TestServer.promptDeadlines
         (deadlines.read, deadlines.proof) = (.seconds(4), .milliseconds(200))
         deadlines.heartbeat = .seconds(60)
         let store = try self.store(deadlines)
@@ -87,7 +87,10 @@ import Undisturbed
     /// Somebody ends the wait for a standby: the commit is visible, and not safe until a later one is acknowledged.
     @Test func aWaitThatIsCancelledIsALostAnswer() async throws {
         let name = "waits\(UUID().uuidString)"
-        let store = try self.store(words: "&application_name=\(name)")
+        var deadlines = TestServer.deadlines
+        // Nobody else's wait is cancelled.
+        deadlines.heartbeat = .seconds(600)
+        let store = try self.store(deadlines, words: "&application_name=\(name)")
         // Its connection is there, so that the wait is the change's.
         #expect(try await !store.apply(.pause(.end(.send, app: nil))))
         try await self.isCutOff(true)
@@ -114,7 +117,7 @@ import Undisturbed
     }
 
     @Test func aServerThatTakesNoWritesAnyMoreIsLeft() async throws {
-        var deadlines = TestServer.deadlines
+        var deadlines = TestServer.promptDeadlines
         deadlines.read = .seconds(4)
         let store = try self.store(deadlines)
         #expect(try await store.apply(.pause(.begin(.send, app: nil, by: "me"))))
@@ -147,7 +150,7 @@ import Undisturbed
         let proxy = try CuttingProxy(before: newer)
         defer { proxy.end() }
         proxy.open(false)
-        var deadlines = TestServer.deadlines
+        var deadlines = TestServer.promptDeadlines
         (deadlines.heartbeat, deadlines.read) = (.milliseconds(20), .seconds(4))
         let name = "later\(UUID().uuidString)"
         let store = try PostgreSQLStore(

@@ -12,7 +12,7 @@ import Undisturbed
 
 @testable import WebServing
 
-@Suite("Large bodies", .timeLimit(.minutes(1)), .undisturbed) struct LargeWorkTests {
+@Suite("Large bodies", .timeLimit(.minutes(5)), .undisturbed) struct LargeWorkTests {
     private static func block(_ gate: DispatchSemaphore) { gate.wait() }
 
     /// As many as there are shared threads, and one more: were they worked on there, nothing else would go on.
