@@ -384,19 +384,19 @@ broker_stop() {
     broker_end "$1" epmd "${2-20}"
 }
 
-# ca.pem, server.pem and server.key (localhost, 127.0.0.1), client.pem and client.key: for tests, valid for 30 days.
+# ca.pem, server.pem and server.key (localhost, 127.0.0.1), client.pem and client.key: for tests, valid for 60 days.
 broker_certificates() {
     local dir=$1 name
     mkdir -p "$dir" || return 1
     (
         umask 077
         cd "$dir" || exit 1
-        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -keyout ca.key -out ca.pem \
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 60 -keyout ca.key -out ca.pem \
             -subj "/CN=Pushline test CA" -addext basicConstraints=critical,CA:TRUE || exit 1
         for name in server client; do
             openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout $name.key -out $name.csr \
                 -subj "/CN=localhost" || exit 1
-            openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -out $name.pem \
+            openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 60 -out $name.pem \
                 -extfile <(printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n') || exit 1
         done
     ) >/dev/null 2>&1 || {
