@@ -23,7 +23,14 @@ import Undisturbed
         _ = try self.owner("GRANT ALL ON kept TO programs")
     }
 
-    private func store(_ deadlines: Deadlines = TestServer.deadlines, words: String = "") throws -> PostgreSQLStore {
+    /// A machine that is busy takes its time: what is to be found out is, however long that lasts.
+    private static let patient: Deadlines = {
+        var deadlines = TestServer.deadlines
+        (deadlines.read, deadlines.commit, deadlines.resolution) = (.seconds(60), .seconds(60), .seconds(300))
+        return deadlines
+    }()
+
+    private func store(_ deadlines: Deadlines = Self.patient, words: String = "") throws -> PostgreSQLStore {
         let addresses = try TestServer.plainAddresses([self.proxy.port], schema: self.schema, words: words)
         return try PostgreSQLStore(addresses, clock: self.clock, deadlines: deadlines)
     }
@@ -117,7 +124,7 @@ import Undisturbed
     }
 
     @Test func whatIsNotFoundOutInTimeIsUnknown() async throws {
-        var deadlines = TestServer.deadlines
+        var deadlines = Self.patient
         (deadlines.read, deadlines.commit, deadlines.resolution) = (.seconds(10), .seconds(1), .seconds(3))
         let store = try self.store(deadlines)
         defer { self.proxy.end() }
@@ -164,7 +171,7 @@ import Undisturbed
     /// What ends its server's process each time is not sent for ever.
     @Test func whatIsNeverAnsweredIsGivenUp() async throws {
         let pool = ConnectionPool(
-            Servers(try TestServer.plainAddresses([self.proxy.port], schema: self.schema), TestServer.deadlines),
+            Servers(try TestServer.plainAddresses([self.proxy.port], schema: self.schema), Self.patient),
             self.clock,
             size: 1
         )

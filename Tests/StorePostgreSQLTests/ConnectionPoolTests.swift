@@ -92,21 +92,24 @@ import Undisturbed
 
     /// Nothing of a request that has left is written, and one whose commit has begun is waited for.
     @Test func aRequestLeavesThatDoesNotReachItsCommit() async throws {
-        let pool = try self.pool()
+        let name = "leaves\(UUID().uuidString)"
+        let pool = try self.pool(words: "&application_name=\(name)")
         _ = try self.owner("CREATE TABLE written(number bigint)")
         _ = try self.owner("GRANT ALL ON written TO programs")
-        @Sendable func write(_ number: Int64, _ time: Duration, sleep: Double = 0) async throws {
-            let statements = ["INSERT INTO written VALUES (\(number))", "SELECT 1 AS n FROM pg_sleep(\(sleep))"]
+        @Sendable func write(_ number: Int64, _ time: Duration) async throws {
+            let insertion = PostgreSQLStatement("INSERT INTO written VALUES (\(number))")
             try await CommitDeadline.$current.withValue(CommitDeadline(time)) {
-                _ = try await pool.commit(statements.map { PostgreSQLStatement($0) }, awaitsAnswers: false)
+                _ = try await pool.commit([insertion], awaitsAnswers: false)
             }
         }
         _ = try await pool.read([PostgreSQLStatement("SELECT 1 AS n")])
-        async let first: Void = write(1, .milliseconds(400), sleep: 1.5)
-        try await Task.sleep(for: .milliseconds(100))
-        let start = ContinuousClock.now
-        let error = await #expect(throws: StoreError.self) { try await write(2, .milliseconds(300)) }
-        #expect(error?.code == .overdue && ContinuousClock.now - start < .seconds(1))
+        let gate = try Gate("LOCK TABLE written IN SHARE MODE", schema: self.fixture.schema, name: name)
+        async let first: Void = write(1, .seconds(2))
+        try await gate.wait(for: 1)
+        // It leaves while the first has the only connection, and the first's own time is over by then.
+        let error = await #expect(throws: StoreError.self) { try await write(2, .milliseconds(2500)) }
+        #expect(error?.code == .overdue)
+        try gate.open()
         try await first
         #expect(try self.owner("SELECT number FROM written").map { try $0["number"] as Int64 } == [1])
     }

@@ -114,7 +114,7 @@ import Undisturbed
 
     /// A store whose connections are known by a name, and what it does to have one.
     private func openNamed(_ name: String, _ log: LogRecorder) throws -> PostgreSQLStore {
-        var deadlines = TestServer.promptDeadlines
+        var deadlines = TestServer.deadlines
         (deadlines.read, deadlines.heartbeat) = (.seconds(3), .seconds(60))
         return try PostgreSQLStore(
             TestServer.addresses(.programs, schema: self.schema, words: "&application_name=\(name)"),

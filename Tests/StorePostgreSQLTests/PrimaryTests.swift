@@ -62,7 +62,7 @@ import Undisturbed
     }
 
     @Test func aProcessDoesNotBeginWhereNoWriteIsAcknowledged() async throws {
-        var deadlines = TestServer.promptDeadlines
+        var deadlines = TestServer.deadlines
         deadlines.commit = .milliseconds(500)
         try await self.isCutOff(true)
         let error = #expect(throws: StoreError.self) { try self.store(deadlines) }
@@ -72,7 +72,7 @@ import Undisturbed
     }
 
     @Test func whatIsReadLongAfterAWriteDoesNotCount() async throws {
-        var deadlines = TestServer.promptDeadlines
+        var deadlines = TestServer.deadlines
         (deadlines.read, deadlines.proof) = (.seconds(4), .milliseconds(200))
         deadlines.heartbeat = .seconds(60)
         let store = try self.store(deadlines)
@@ -117,7 +117,7 @@ import Undisturbed
     }
 
     @Test func aServerThatTakesNoWritesAnyMoreIsLeft() async throws {
-        var deadlines = TestServer.promptDeadlines
+        var deadlines = TestServer.deadlines
         deadlines.read = .seconds(4)
         let store = try self.store(deadlines)
         #expect(try await store.apply(.pause(.begin(.send, app: nil, by: "me"))))
@@ -150,7 +150,7 @@ import Undisturbed
         let proxy = try CuttingProxy(before: newer)
         defer { proxy.end() }
         proxy.open(false)
-        var deadlines = TestServer.promptDeadlines
+        var deadlines = TestServer.deadlines
         (deadlines.heartbeat, deadlines.read) = (.milliseconds(20), .seconds(4))
         let name = "later\(UUID().uuidString)"
         let store = try PostgreSQLStore(

@@ -25,14 +25,6 @@ enum TestServer {
 
     /// A machine that is busy takes its time.
     static var deadlines: Deadlines {
-        var deadlines = self.promptDeadlines
-        (deadlines.connect, deadlines.read, deadlines.commit) = (.seconds(60), .seconds(60), .seconds(60))
-        deadlines.resolution = .seconds(300)
-        return deadlines
-    }
-
-    /// Those of tests in which something does not come in time.
-    static var promptDeadlines: Deadlines {
         var deadlines = Deadlines()
         deadlines.connect = .seconds(10)
         return deadlines
