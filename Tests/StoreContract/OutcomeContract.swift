@@ -87,23 +87,6 @@ import Testing
         }
     }
 
-    /// While others are at their workers.
-    @Test func ofSeveralBatchesThatWaitAJobNamesTheOldest() async throws {
-        for number in 0..<4 {
-            try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["news"])
-        }
-        let job = try await self.scenario.accept(self.scenario.campaign(to: "news"))
-        let keys = try await self.scenario.fanOut(job, pages: 1)
-        #expect(keys.count == 4)
-        for place in [3, 1, 2] {
-            #expect(try await self.scenario.deferBatch(keys[place], for: .seconds(60 - place), reason: "slow \(place)"))
-        }
-        let seen = try await self.scenario.job(job.id)
-        #expect(seen.state == .running && seen.reason == "slow 1")
-        #expect(try await self.scenario.record(BatchOutcome(key: keys[1], accepted: 1, at: self.time.wall)))
-        #expect(try await self.scenario.job(job.id).reason == "slow 2")
-    }
-
     @Test func aJobWithDevicesToRetryIsRetrying() async throws {
         for number in 0..<3 {
             try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["news"])

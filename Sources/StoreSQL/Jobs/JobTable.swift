@@ -158,13 +158,10 @@ private struct OpenWork {
         "SELECT due, reason, cause FROM message WHERE id = \(self.message) AND \(Self.state(.deferred)) AND reason IS NOT NULL"
     }
 
-    /// The oldest that is deferred: of several, all who look are told the same.
     var deferral: SQLStatement {
         """
-        SELECT reason, cause FROM (
-            SELECT message.id, message.reason, message.cause \(self.ofInline) AND \(Self.state(.deferred))
-            UNION ALL SELECT message.id, message.reason, message.cause \(self.ofBatches) AND \(Self.state(.deferred))
-        ) AS waiting ORDER BY id LIMIT 1
+        SELECT message.reason, message.cause \(self.ofInline) AND \(Self.state(.deferred))
+        UNION ALL SELECT message.reason, message.cause \(self.ofBatches) AND \(Self.state(.deferred)) LIMIT 1
         """
     }
 
