@@ -154,7 +154,9 @@ import Undisturbed
         let (name, log) = ("back\(UUID().uuidString)", LogRecorder())
         let store = try self.openNamed(name, log)
         #expect(try await store.pauses().isEmpty)
-        let migrator = try self.migrator(.owner, [SchemaStep(.contract, "a table goes", sql: Self.contraction)])
+        let before = Schema.plan.version
+        let step = SchemaStep(.contract, "a table goes", sql: Self.contraction)
+        let migrator = try self.migrator(.owner, Schema.plan.steps + [step])
         var isTaken = false
         while !isTaken {
             try self.terminate(name)
@@ -163,7 +165,7 @@ import Undisturbed
         await self.expectToWait(store, log)
         // The tables are again as they were: it goes on.
         _ = try self.run(.owner, "ALTER TABLE trial RENAME TO pause")
-        _ = try self.run(.owner, "UPDATE store_version SET version = 1, opens_from = 1")
+        _ = try self.run(.owner, "UPDATE store_version SET version = \(before), opens_from = 1")
         #expect(try await store.pauses().isEmpty)
     }
 
@@ -174,15 +176,16 @@ import Undisturbed
         let (name, log) = ("during\(UUID().uuidString)", LogRecorder())
         let store = try self.openNamed(name, log)
         let gate = try Gate("SELECT 1 AS held FROM store_version FOR UPDATE", schema: self.schema, name: name)
+        let newer = Schema.plan.version + 1
         var older = 1
         while older > 0 {
             try self.terminate(name)
-            older = try gate.send(OpenVersions.exclude(before: 2)).count
+            older = try gate.send(OpenVersions.exclude(before: newer)).count
         }
         let pauses = Task { try await store.pauses() }
         try await gate.wait(for: 1)
         _ = try gate.send(PostgreSQLStatement(Self.contraction))
-        _ = try gate.send(PostgreSQLStatement("UPDATE store_version SET version = 2, opens_from = 2"))
+        _ = try gate.send(PostgreSQLStatement("UPDATE store_version SET version = \(newer), opens_from = \(newer)"))
         try gate.open()
         let error = await #expect(throws: StoreError.self) { try await pauses.value }
         #expect(error?.mayPass == true, "\(String(describing: error))")

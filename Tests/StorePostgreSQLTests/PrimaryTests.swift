@@ -91,8 +91,9 @@ import Undisturbed
         // Nobody else's wait is cancelled.
         deadlines.heartbeat = .seconds(600)
         let store = try self.store(deadlines, words: "&application_name=\(name)")
-        // Its connection is there, so that the wait is the change's.
-        #expect(try await !store.apply(.pause(.end(.send, app: nil))))
+        // The connection of its writes is there, so that the wait is the change's.
+        #expect(try await store.apply(.pause(.begin(.send, app: nil, by: "me"))))
+        #expect(try await store.apply(.pause(.end(.send, app: nil))))
         try await self.isCutOff(true)
         let isOver = NIOLockedValueBox(false)
         let change = Task {

@@ -117,7 +117,7 @@ contract() {
     stop=$(tr -d '\r' <"$WORK/apt.log" | sed -n 's/^  \(systemctl stop .*\)/\1/p')
     migrate=$(tr -d '\r' <"$WORK/apt.log" | sed -n 's/^  \(runuser .* store migrate .*\)/\1/p')
     [ -n "$migrate" ] || die "that update does not say how to go on: $(tail -n 12 "$WORK/apt.log")"
-    grep -q "version 3 now" "$WORK/apt.log" || die "the step that expands was not taken: $(tail -n 12 "$WORK/apt.log")"
+    grep -Eq "version [0-9]+ now" "$WORK/apt.log" || die "the step that expands was not taken: $(tail -n 12 "$WORK/apt.log")"
     if said=$(cd / && $migrate 2>&1); then die "the step was taken while programs run: $said"; fi
     grep -q "stop the programs of the older Pushline" <<<"$said" || die "it was not said why the step is refused: $said"
     wait_for "a job is completed beside it" job_is_completed \
