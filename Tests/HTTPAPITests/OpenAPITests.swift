@@ -29,6 +29,18 @@ import Yams
         }
     }
 
+    /// No path that a route has is taken for another's, whose parameter fits anything.
+    @Test func everyRouteIsFoundByItsPath() async throws {
+        try await Harness.run { api async throws in
+            for (template, methods) in api.table.methods {
+                let path = template.replacing(/\{[a-z]+\}/, with: "1")
+                for method in methods {
+                    #expect(try api.table.match(method, path: path).template == template, "\(method) \(path)")
+                }
+            }
+        }
+    }
+
     @Test func everyPathParameterIsDeclared() throws {
         let node = try Self.document()
         for (path, item) in try #require(node["paths"]?.mapping) {

@@ -20,7 +20,7 @@ import Undisturbed
         let tried = try await installation.runPushline(["doctor", "--push"])
         #expect(tried.status == 0, "\(tried.output)")
         for words in [
-            "default apns   APNs at ", "default fcm    Google gives", "default wns    Microsoft gives",
+            "default apns   APNs at ", " takes messages in place of FCM", "in place of Microsoft, gives a token",
             "default web    Web Push",
         ] { #expect(tried.output.contains(words), "\(tried.output)") }
 

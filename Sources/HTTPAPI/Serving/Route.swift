@@ -63,7 +63,7 @@ struct Route: Sendable {
     }
 }
 
-/// Finds the route for a path and method: one without parameters before the others, and of those the first that fits.
+/// Finds the route for a path and method: of those that fit the one with the fewest parameters, and of these the first.
 ///
 /// Only where none does, a tolerant one is looked for in other letter cases.
 struct RouteTable: Sendable {
@@ -81,6 +81,7 @@ struct RouteTable: Sendable {
         var routes: [HTTPRequest.Method: Route]
 
         var isClassic: Bool { self.routes.values.contains { $0.isClassic } }
+        var parameterCount: Int { self.segments.count { $0.hasPrefix("{") } }
 
         /// - Parameters:
         ///   - path: The path's segments.
@@ -129,9 +130,16 @@ struct RouteTable: Sendable {
                 } else {
                     let segments = template.split(separator: "/", omittingEmptySubsequences: false)
                     self.entries.append(Entry(template: template, segments: segments, routes: [route.method: route]))
-                    if !template.contains("{") { self.literals[template] = self.entries.count - 1 }
                 }
             }
+        }
+        // The one with fewer parameters comes first: `/api/apps/{app}/dead/groups` is no `{id}`.
+        let sorted = self.entries.enumerated().sorted {
+            ($0.element.parameterCount, $0.offset) < ($1.element.parameterCount, $1.offset)
+        }
+        self.entries = sorted.map(\.element)
+        for (index, entry) in self.entries.enumerated() where entry.parameterCount == 0 {
+            self.literals[entry.template] = index
         }
         self.tolerant = self.entries.filter(\.isClassic)
     }
