@@ -113,6 +113,10 @@ import Undisturbed
             #expect(Self.problem(try await end("")) == "own-account")
             #expect(Self.problem(try await end("?self=false")) == "own-account")
             #expect(try await end("?self=perhaps").wrongMembers == ["self"])
+            // Also where nothing is ended.
+            let path = "/api/accounts/root?self=perhaps"
+            let harmless = try await api.call(.patch, path, as: Self.root, body: #"{"disabled":false}"#)
+            #expect(harmless.wrongMembers == ["self"])
             let last = try await end("?self=true")
             #expect(last.status == 409 && Self.problem(last) == "last-operator")
             #expect(try await api.call(.get, "/api/accounts", as: Self.root).status == 200)

@@ -95,7 +95,7 @@ struct AccountRoutes: Sendable {
     /// The account that an operator names.
     private static func name(_ request: APIRequest) throws -> UserName {
         try request.caller.requireOperator()
-        _ = try request.query.strict(known: ["self"])
+        _ = try self.isMeant(request)
         guard let name = try? request.parameters["name"].map({ try UserName($0, request.spec.users) }) else {
             throw Self.missing
         }
@@ -115,15 +115,20 @@ struct AccountRoutes: Sendable {
         return text
     }
 
-    /// Operators end their own account only where they say so: `?self=true`.
+    /// Whether a request says that the caller's own account is meant: `?self=true`.
     ///
-    /// - Throws: ``Problem`` 409 where the account is the caller's own and the request does not say so; 400 for another value.
+    /// - Throws: ``Problem`` 400 for another value than a boolean, and for another parameter.
+    static func isMeant(_ request: APIRequest) throws -> Bool {
+        guard let text = try request.query.strict(known: ["self"])["self"] else { return false }
+        guard let value = Bool(text) else { throw Problem.invalid("self", InvalidValue.mustBeBool) }
+        return value
+    }
+
+    /// Operators end their own account only where they say so.
+    ///
+    /// - Throws: ``Problem`` 409 where the account is the caller's own and the request does not say so; as ``isMeant(_:)``.
     static func protect(_ name: UserName, _ request: APIRequest) throws {
-        let isMeant = try request.query.strict(known: ["self"])["self"].map { text in
-            guard let value = Bool(text) else { throw Problem.invalid("self", InvalidValue.mustBeBool) }
-            return value
-        }
-        guard try request.caller.user != name || isMeant == true else {
+        guard try self.isMeant(request) || request.caller.user != name else {
             throw Problem(.conflict, "this is your own account: add ?self=true if you mean it", type: "own-account")
         }
     }

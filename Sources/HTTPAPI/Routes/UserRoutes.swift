@@ -18,7 +18,7 @@ struct UserRoutes: Sendable {
         guard caller.actsForApp else {
             throw Problem.forbidden("only a backend's key or an operator may remove a user")
         }
-        _ = try request.query.strict(known: ["self"])
+        _ = try AccountRoutes.isMeant(request)
         guard let user = try? request.parameters["user"].map({ try UserName($0, request.spec.users) }) else {
             throw Problem.notFound("no user can have that name")
         }
