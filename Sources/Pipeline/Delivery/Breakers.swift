@@ -1,4 +1,4 @@
-import Broker
+package import Broker
 import Hub
 import Logging
 import Metrics
@@ -197,4 +197,9 @@ extension Breakers.Key {
 struct HubIsResting: Error {
     let pause: Duration
     let reason: WaitReason
+}
+
+extension DeliveryWorker {
+    /// The breakers that are open.
+    package var openBreakers: [ProcessReport.Breaker] { self.breakers.open }
 }

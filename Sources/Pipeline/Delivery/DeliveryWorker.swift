@@ -101,9 +101,6 @@ package struct DeliveryWorker: Service {
     /// How long a sender may take to return what has ended.
     private static let returnTime = Duration.milliseconds(200)
 
-    /// The breakers that are open.
-    package var openBreakers: [ProcessReport.Breaker] { self.breakers.open }
-
     package func run() async throws {
         try await withGracefulShutdownHandler {
             try await self.pauses.around { try await self.work() }
