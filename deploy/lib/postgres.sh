@@ -15,6 +15,7 @@
 #   postgres_start DIR       starts two servers of DIR for tests, which forget what a crash interrupts; both take writes, as after a
 #                            failover that the old primary has not heard of. "ports" then has their ports, of the later timeline first
 #   postgres_stop DIR        ends them
+#   postgres_forget DIR      ends them, and removes what they hold: some gigabytes after the tests, none of which remove their tables
 #
 # As root the server runs as the user "postgres", who must be able to come to DIR: postgres_admit FOLDER lets it through a closed one.
 #
@@ -74,7 +75,7 @@ postgres_serve_test() {
 CREATE ROLE plain LOGIN IN ROLE programs" || return 1
     printf '%s\n' "hostnossl all plain 127.0.0.1/32 trust" >>"$data/pg_hba.conf"
     if [ -n "${4-}" ]; then : >"$data/standby.signal"; fi
-    postgres_serve "$1" "$2" "$3" "-c fsync=off -c max_connections=200" || return 1
+    postgres_serve "$1" "$2" "$3" "-c fsync=off -c max_connections=200 -c max_wal_size=128MB" || return 1
     if [ -n "${4-}" ]; then postgres_run pg_ctl -D "$data" -w promote >/dev/null; fi
 }
 
@@ -162,4 +163,8 @@ postgres_stop() {
     for file in "$1"/*/postmaster.pid; do
         if [ -e "$file" ]; then postgres_run pg_ctl -D "${file%/*}" -m immediate -w stop >/dev/null; fi
     done
+}
+
+postgres_forget() {
+    postgres_stop "$1" && rm -rf "$1/newer" "$1/older"
 }

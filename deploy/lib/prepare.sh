@@ -111,7 +111,17 @@ prepare_python() {
     touch "$VENV/complete"
 }
 
+# A build for release and one for the tests, what the tests write, and the packages: 9 GB after all of .ci/run.
+prepare_disk() {
+    local free
+    free=$(df --output=avail --block-size=1M "$ROOT" 2>/dev/null | tail -n 1)
+    if [ -n "$free" ] && [ "$free" -lt 10240 ]; then
+        say "Only $((free)) MB are free on the disk of $ROOT: a first build takes 2 to 3 GB, all tests with their own build 6 GB more."
+    fi
+}
+
 prepare() {
+    prepare_disk
     prepare_swift
     prepare_packages
 }
