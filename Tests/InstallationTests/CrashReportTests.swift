@@ -28,7 +28,7 @@ import Undisturbed
         #expect(FileManager.default.createFile(atPath: output.path, contents: nil))
         let program = Process()
         program.executableURL = Bundle.main.bundleURL.appending(path: "pushline")
-        program.arguments = ["accounts", "add", "ann", "--role", "user", "--password-stdin"]
+        program.arguments = ["accounts", "change", "ann", "--password"]
         program.currentDirectoryURL = folder
         program.environment = [
             "SWIFT_BACKTRACE": settings, "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",

@@ -290,8 +290,9 @@ import Undisturbed
     @Test func accountsAndKeys() async throws {
         let host = try Host()
         let add = ["accounts", "add", "ann", "--role", "user", "--password-file", host.path("password")]
-        // A wrong path would look right if they made a store.
-        for command in [add, ["keys", "create", "k", "--role", "sender"]] {
+        // A wrong path would look right if they made a store; and nobody is asked for a password for nothing.
+        let unasked = ["accounts", "add", "ann", "--role", "user", "--password-file", host.path("no-password")]
+        for command in [add, unasked, ["keys", "create", "k", "--role", "sender"]] {
             let failure = await #expect(throws: CommandFailure.self) { try await host.run(command) }
             #expect(failure?.message.contains("pushline apps apply FILE makes it") == true)
         }

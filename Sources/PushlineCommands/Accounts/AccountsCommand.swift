@@ -61,6 +61,8 @@ struct AccountsCommand: AsyncParsableCommand {
 
         func run() async throws {
             guard let role = Role(rawValue: self.role) else { throw CommandFailure.usage("--role: unknown") }
+            // Whoever may not change this host's store, or names an app that is none, is told so before being asked for a password.
+            _ = try await self.host.withStore(isChanging: true) { try await self.app.declared(in: $0) }
             let password = try PasswordInput.read(file: self.passwordFile, asksAtTerminal: !self.passwordStdin)
             let hash: String
             do { hash = try PasswordHash.make(password) } catch let error as InvalidValue {

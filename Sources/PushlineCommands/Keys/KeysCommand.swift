@@ -56,7 +56,7 @@ struct KeysCommand: AsyncParsableCommand {
                 return app
             }
             Console.note(
-                "\(self.name): created in \(app) as \(role.rawValue); this is its secret, which is not shown again:"
+                "\(self.name): created in \(app) as \(role.rawValue); its secret is on standard output, and is not shown again:"
             )
             let output = JSONValue.members([
                 "app": .string(app.name), "name": .string(self.name), "role": .string(role.rawValue),
