@@ -32,7 +32,13 @@ import Testing
         (report.port, report.memory, report.work) = (9103, 50_000_000, ["default": 3])
         report.breakers = [.init(app: .default, service: "apns", credential: nil, reason: "APNs fails: 503")]
         report.refusals = [
-            .init(app: .default, service: "fcm", credential: "old", reason: "invalid_grant", since: Timestamp(milliseconds: 2))
+            .init(
+                app: .default,
+                service: "fcm",
+                credential: "old",
+                reason: "invalid_grant",
+                since: Timestamp(milliseconds: 2)
+            )
         ]
         report.endings = [.init(app: nil, setting: "api.certificate_file", end: Timestamp(milliseconds: 1))]
         #expect(ProcessReport(try report.encoded()) == report)

@@ -8,9 +8,16 @@ import Testing
 
 /// Which credentials a worker says are refused, and since when.
 struct RefusedCredentialsTests {
-    private let breakers = Breakers(Breaker.Configuration(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    private let breakers = Breakers(
+        Breaker.Configuration(),
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    )
 
-    private func record(_ results: [DeviceResult], at pns: PushService = .apns, _ credential: CredentialName = .default) {
+    private func record(
+        _ results: [DeviceResult],
+        at pns: PushService = .apns,
+        _ credential: CredentialName = .default
+    ) {
         let key = Breakers.Key(app: .default, pns: pns, credential: credential)
         _ = self.breakers.record(SendStatistics(results, of: pns, credential), as: .free, key)
     }

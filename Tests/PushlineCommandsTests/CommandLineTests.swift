@@ -335,7 +335,8 @@ import Undisturbed
         let host = try HostCommandsTests.Host()
         let file = host.path("Config/pushline.yaml")
         try FileManager.default.createDirectory(atPath: host.path("Config"), withIntermediateDirectories: true)
-        try host.write("store:\n  path: \(host.path("store.sqlite"))\napi:\n  console_port: 8090\n", to: "Config/pushline.yaml")
+        let store = host.path("store.sqlite")
+        try host.write("store:\n  path: \(store)\napi:\n  console_port: 8090\n", to: "Config/pushline.yaml")
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         _ = try await host.run("accounts", "add", "ann", "--role", "operator", "--password-file", host.path("password"))
         if arguments.contains("rotate") { _ = try await host.run("hub", "rules", "create", "r", "--rights", "send") }
@@ -354,7 +355,7 @@ import Undisturbed
         #expect(program.terminationStatus == 0, "\(said)")
         let lines = said.split(separator: "\n")
         #expect(lines.count { $0.contains("the configuration is \(file);") } == 1, "\(said)")
-        #expect(lines.count { $0.contains("the store is \(host.path("store.sqlite"))") } == 1, "\(said)")
+        #expect(lines.count { $0.contains("the store is \(store)") } == 1, "\(said)")
     }
 
     @Test(arguments: [[:], ["PUSHLINE_KEY": ""], ["PUSHLINE_KEY": "k", "PUSHLINE_URL": "localhost:8080"]])
