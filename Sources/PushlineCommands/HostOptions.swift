@@ -46,6 +46,8 @@ struct HostOptions: ParsableArguments {
     /// The store that the configuration names.
     ///
     /// - Parameter configuration: As ``configuration(of:)`` has read it; nil = it is read now.
+    /// - Returns: The store, which need not be there.
+    /// - Throws: `ConfigurationError` that names the key.
     func configuredStore(_ configuration: PushlineConfiguration? = nil) async throws -> any ConfiguredStore {
         Composition.store(try configuration ?? self.configuration())
     }

@@ -36,7 +36,7 @@ def certify(environment, topic, path):
     topics = der(0x30, der(0x0C, topic.encode()), der(0x30, der(0x0C, b"app")))
     make_certificate(
         path, "push", DAYS_LEFT + 1, "-CA", f"{environment['folder']}/simulator/ca.pem", "-CAkey", f"{path}-authority.key",
-        "-addext", "1.2.840.113635.100.6.3.2=DER:0500", "-addext", f"1.2.840.113635.100.6.3.6=DER:{topics.hex()}")
+        "-extensions", "v3_req", "-addext", "1.2.840.113635.100.6.3.2=DER:0500", "-addext", f"1.2.840.113635.100.6.3.6=DER:{topics.hex()}")
 
 
 def der(tag, *parts):
