@@ -27,6 +27,27 @@ package struct ProcessReport: Sendable, Equatable, Codable {
         }
     }
 
+    /// A credential that its push service, or the app's hub, refuses.
+    package struct Refusal: Sendable, Equatable, Codable {
+        package var app: AppID
+        /// A push service, or `hub`.
+        package var service: String
+        /// nil = the default one.
+        package var credential: String?
+        /// The service's word.
+        package var reason: String
+        /// When it was refused first since it was taken last.
+        package var since: Timestamp
+
+        package init(app: AppID, service: String, credential: String?, reason: String, since: Timestamp) {
+            self.app = app
+            self.service = service
+            self.credential = credential
+            self.reason = reason
+            self.since = since
+        }
+    }
+
     /// A credential that ends soon, or has ended.
     package struct Ending: Sendable, Equatable, Codable {
         /// nil = it is the process's own, such as the certificate that it serves with.
@@ -56,6 +77,7 @@ package struct ProcessReport: Sendable, Equatable, Codable {
     /// Messages that it works on, by the app's name, of apps that have some; nil = it takes none from the queues.
     package var work: [String: Int]?
     package var breakers: [Breaker] = []
+    package var refusals: [Refusal] = []
     package var endings: [Ending] = []
     /// Whether nothing was left out for want of room.
     package var isComplete = true
@@ -104,11 +126,15 @@ extension ProcessReport {
     /// Leaves out one entry of the longest list; false where there is none.
     private mutating func shorten() -> Bool {
         let work = self.work?.count ?? 0
-        guard max(work, self.breakers.count, self.endings.count) > 0 else { return false }
+        guard max(work, self.breakers.count, self.refusals.count, self.endings.count) > 0 else { return false }
         self.isComplete = false
-        if self.breakers.count >= max(work / 4, self.endings.count) {
+        // An app's work takes a quarter of what others take.
+        let longest = max(1, work / 4, self.breakers.count, self.refusals.count, self.endings.count)
+        if self.breakers.count == longest {
             self.breakers.removeLast()
-        } else if self.endings.count >= work / 4 {
+        } else if self.refusals.count == longest {
+            self.refusals.removeLast()
+        } else if self.endings.count == longest {
             self.endings.removeLast()
         } else {
             self.work = self.work.map { Self.largest(work - 1, of: $0) }
@@ -138,19 +164,27 @@ extension ProcessReport {
                 reason: breaker.reason.shown(octets: 200)
             )
         }
-        report.endings = self.endings.prefix(Self.mostListed).map { ending in
-            let end = min(max(0, ending.end.milliseconds), Self.lastMoment)
-            return Ending(
-                app: ending.app,
-                setting: ending.setting.shown(octets: 80),
-                end: Timestamp(milliseconds: end)
+        report.refusals = self.refusals.prefix(Self.mostListed).map { refusal in
+            Refusal(
+                app: refusal.app,
+                service: refusal.service.shown(octets: 16),
+                credential: refusal.credential?.shown(octets: 40),
+                reason: refusal.reason.shown(octets: 200),
+                since: Self.clamped(refusal.since)
             )
         }
+        report.endings = self.endings.prefix(Self.mostListed).map { ending in
+            Ending(app: ending.app, setting: ending.setting.shown(octets: 80), end: Self.clamped(ending.end))
+        }
         let isShorter =
-            (report.work?.count, report.breakers.count, report.endings.count)
-            != (self.work?.count, self.breakers.count, self.endings.count)
+            (report.work?.count, report.breakers.count, report.refusals.count, report.endings.count)
+            != (self.work?.count, self.breakers.count, self.refusals.count, self.endings.count)
         report.isComplete = self.isComplete && !isShorter
         return report
+    }
+
+    private static func clamped(_ moment: Timestamp) -> Timestamp {
+        Timestamp(milliseconds: min(max(0, moment.milliseconds), Self.lastMoment))
     }
 
     private static func largest(_ count: Int, of work: [String: Int]) -> [String: Int] {

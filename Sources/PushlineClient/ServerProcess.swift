@@ -12,6 +12,18 @@ public struct ServerProcess: Sendable, Equatable, Codable, Identifiable {
         public let reason: String
     }
 
+    /// A credential of the app that was refused when the process used it last.
+    public struct Refusal: Sendable, Equatable, Codable {
+        /// A push service, or `hub`.
+        public let service: String
+        /// Which of the app's credentials; nil = the default one.
+        public let credential: String?
+        /// The service's word, such as `InvalidProviderToken`.
+        public let reason: String
+        /// When it was refused first since it was taken last.
+        public let since: Date
+    }
+
     /// A credential that ends within 30 days, or has ended.
     public struct Ending: Sendable, Equatable, Codable {
         /// The setting that names it, such as `wns.client_secret_file`.
@@ -42,6 +54,8 @@ public struct ServerProcess: Sendable, Equatable, Codable, Identifiable {
     public let inHand: Int?
     /// The app's breakers that are open in it.
     public let breakers: [Breaker]
+    /// The app's credentials that are refused.
+    public let refusals: [Refusal]
     /// What ends soon, of the app's and of the process's own.
     public let credentials: [Ending]
 }

@@ -20,17 +20,19 @@ struct HostOptions: ParsableArguments {
     /// Opens the store for the duration of the work.
     ///
     /// - Parameters:
+    ///   - configuration: As ``configuration(of:)`` has read it; nil = it is read now.
     ///   - isChanging: Whether the work writes; the user is then shown the store's path.
     ///   - mayCreate: Whether a missing store is made: a wrong path would look right.
     ///   - work: The work.
     /// - Returns: The work's result.
     /// - Throws: The work's error, or the reason that the store cannot be opened.
     func withStore<Value>(
+        of configuration: PushlineConfiguration? = nil,
         isChanging: Bool = false,
         mayCreate: Bool = false,
         _ work: (any ResultStore) async throws -> Value
     ) async throws -> Value {
-        let configured = try await mayCreate ? self.configuredStore() : self.existingStore()
+        let configured = try await mayCreate ? self.configuredStore(configuration) : self.existingStore(configuration)
         let isNew = !configured.exists
         let store = try await configured.open(logger: Self.logger)
         if isNew {
@@ -42,11 +44,17 @@ struct HostOptions: ParsableArguments {
     }
 
     /// The store that the configuration names.
-    func configuredStore() async throws -> any ConfiguredStore {
-        Composition.store(try self.configuration())
+    ///
+    /// - Parameter configuration: As ``configuration(of:)`` has read it; nil = it is read now.
+    /// - Returns: The store, which need not be there.
+    /// - Throws: `ConfigurationError` that names the key.
+    func configuredStore(_ configuration: PushlineConfiguration? = nil) async throws -> any ConfiguredStore {
+        Composition.store(try configuration ?? self.configuration())
     }
 
     /// Reads the configuration, and says so where nobody named its file: the folder may be somebody else's.
+    ///
+    /// A command reads it once, so that this is said once.
     ///
     /// - Parameter files: Which are looked for then.
     /// - Returns: The configuration.
@@ -61,9 +69,9 @@ struct HostOptions: ParsableArguments {
         return try PushlineConfiguration(file: file)
     }
 
-    /// As ``configuredStore()``, but never one that is not there.
-    func existingStore() async throws -> any ConfiguredStore {
-        let store = try await self.configuredStore()
+    /// As ``configuredStore(_:)``, but never one that is not there.
+    func existingStore(_ configuration: PushlineConfiguration? = nil) async throws -> any ConfiguredStore {
+        let store = try await self.configuredStore(configuration)
         guard store.exists else {
             throw CommandFailure.failed(
                 "there is no store at \(store.place): pushline apps apply FILE makes it, or name another with --config, \(store.advice.setting)"

@@ -16,12 +16,13 @@ import time
 import urllib.request
 
 import console_bulk as bulk
+import console_host as host
 import console_pictures as pictures
 import console_proxied as proxied
 import console_scenes as scenes
 from chromium import Chromium
 from console_page import Console
-from demonstration import read_environment
+from demonstration import killed, read_environment
 from firefox import Firefox
 from proxy import Proxy
 
@@ -69,7 +70,7 @@ def prepare(binaries, environment, work, devices, a_second):
         assert f"\n    {service}:\n" in declared
         declared = declared.replace(f"\n    {service}:\n", f"\n    {service}:\n      devices_per_second: {speed}\n")
     with open(f"{work}/apps.yaml", "w") as file:
-        file.write(declared)
+        file.write(host.declare_credentials(declared, environment, work))
     pushline("apps", "apply", f"{work}/apps.yaml")
     for name, role in (("boss", "operator"), ("watch", "viewer")):
         pushline("accounts", "add", name, "--role", role, "--password-stdin", text=secrets.token_hex(9) + "\n")
@@ -84,6 +85,7 @@ def prepare(binaries, environment, work, devices, a_second):
         call("POST", "/faults", json.dumps({"service": "fcm", "token": token, "reason": "UNREGISTERED"}), url=environment["PUSHLINE_SIMULATOR_URL"])
     environment["handle"] = handles[0][1]
     environment["pushline"] = pushline
+    environment["call"] = call
     environment["send"] = lambda body: call("POST", "/api/sends", json.dumps(body))["id"]
     return lambda name: pushline("console", "--as", name).strip().rsplit("#link=", 1)[1]
 
@@ -144,6 +146,11 @@ def play(console, environment, axe, images):
     step("people", scenes.people, console)
     step("a viewer", scenes.watches, console)
     step("audit", scenes.audited, console)
+    # A process is gone after 15 seconds of silence: credentials are looked at meanwhile.
+    with killed(environment, host.WORKER) as number:
+        step("credentials", host.credentials, console, environment)
+        step("a worker is gone", host.is_gone, console, number)
+    step("it is back", host.is_back, console, environment, number)
     # While its lists are short: axe looks at each row, 54 times.
     step("accessibility", pictures.accessible, console, axe, images)
     step("cancelling many", bulk.cancels_many, console, environment)

@@ -9,6 +9,7 @@ import signal
 
 from console_bulk import tomorrow
 from console_page import PAGES, Console
+from demonstration import process
 
 THERE = "await fetch('../api/session').then(answer => answer.ok, () => false)"
 
@@ -16,8 +17,7 @@ ASKED = "performance.getEntriesByType('resource').filter(entry => entry.name.end
 
 
 def kill_api(environment):
-    with open(environment["folder"] + "/run/api.pid") as file:
-        os.kill(int(file.read()), signal.SIGKILL)
+    os.kill(process(environment, "api"), signal.SIGKILL)
 
 
 def below_a_path(console, proxy, environment):

@@ -1,11 +1,11 @@
 """What an operator does on the console, and what the page has to show. Each waits for states of the page alone."""
 
 import json
-import os
-import signal
 import time
 import urllib.error
 import urllib.request
+
+from demonstration import killed
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
@@ -221,16 +221,7 @@ def recovers(console, environment):
     """The API is killed while a page is open: it says so, keeps what it knew, and goes on by itself."""
     console.go("")
     console.shows("deliver.fcm")
-    with open(environment["folder"] + "/run/api.pid") as file:
-        api = int(file.read())
-    with open(f"/proc/{api}/status") as file:
-        watcher = next(int(line.split()[1]) for line in file if line.startswith("PPid:"))
-    # Who starts it again waits until the page has seen it.
-    os.kill(watcher, signal.SIGSTOP)
-    try:
-        os.kill(api, signal.SIGKILL)
+    with killed(environment, "api"):
         console.until("!document.getElementById('connection').hidden")
         assert "deliver.fcm" in console.text(), "what was known is gone"
-    finally:
-        os.kill(watcher, signal.SIGCONT)
     console.until("document.getElementById('connection').hidden")

@@ -1,10 +1,12 @@
 """The demonstration that the page is tried against (deploy/quickstart --stay), and how it is led to the test's push services."""
 
 import base64
+import contextlib
 import hashlib
 import os
 import re
 import secrets
+import signal
 import subprocess
 
 from gcm import HOSTS
@@ -20,14 +22,39 @@ def read_environment(path):
     return environment
 
 
+def process(environment, program):
+    """The number of the process that runs a program now."""
+    with open(f"{environment['folder']}/run/{program}.pid") as file:
+        return int(file.read())
+
+
+@contextlib.contextmanager
+def killed(environment, program):
+    """Kills a program's process at once, and gives its number. Who starts it again waits until the block has ended."""
+    number = process(environment, program)
+    with open(f"/proc/{number}/status") as file:
+        watcher = next(int(line.split()[1]) for line in file if line.startswith("PPid:"))
+    os.kill(watcher, signal.SIGSTOP)
+    try:
+        os.kill(number, signal.SIGKILL)
+        yield number
+    finally:
+        os.kill(watcher, signal.SIGCONT)
+
+
+def make_certificate(path, name, days, *options):
+    """Makes a key and its certificate: PATH.key and PATH.pem."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", str(days), "-subj", f"/CN={name}",
+         *options, "-keyout", f"{path}.key", "-out", f"{path}.pem"],
+        check=True, stderr=subprocess.DEVNULL,
+    )
+
+
 def certificate(work):
     """Makes the push services' certificate; the SHA-256 of its public key in base64."""
     names = ",".join(["IP:127.0.0.1", *(f"DNS:{host}" for host in HOSTS)])
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
-         "-addext", f"subjectAltName={names}", "-keyout", f"{work}/push.key", "-out", f"{work}/push.pem"],
-        check=True, stderr=subprocess.DEVNULL,
-    )
+    make_certificate(f"{work}/push", "127.0.0.1", 2, "-addext", f"subjectAltName={names}")
     key = subprocess.run(["openssl", "pkey", "-in", f"{work}/push.key", "-pubout", "-outform", "DER"], check=True, stdout=subprocess.PIPE)
     return base64.b64encode(hashlib.sha256(key.stdout).digest()).decode()
 

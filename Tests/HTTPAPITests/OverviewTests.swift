@@ -79,6 +79,15 @@ import Undisturbed
             report.work = ["default": 3, "other": 9]
             for app in [AppID.default, try AppID("other")] {
                 report.breakers.append(.init(app: app, service: "apns", credential: nil, reason: "of \(app)"))
+                report.refusals.append(
+                    .init(
+                        app: app,
+                        service: "fcm",
+                        credential: "of-\(app)",
+                        reason: "invalid_grant",
+                        since: Timestamp(milliseconds: 1000)
+                    )
+                )
                 report.endings.append(.init(app: app, setting: "\(app).file", end: Timestamp(milliseconds: 0)))
             }
             report.endings.append(.init(app: nil, setting: "api.certificate_file", end: Timestamp(milliseconds: 0)))
@@ -97,6 +106,10 @@ import Undisturbed
             #expect(item["role"]?.text == "delivery-worker" && item["state"]?.text == "running")
             #expect(item["pid"]?.number == 7 && item["inHand"]?.number == 3 && item["memory"] == nil)
             #expect(item["breakers"]?.elements.map { $0["reason"]?.text } == ["of default"])
+            let refusals = item["refusals"]?.elements ?? []
+            #expect(refusals.map { $0["credential"]?.text } == ["of-default"])
+            #expect(refusals.first?["since"]?.text == "1970-01-01T00:00:01.000Z")
+            #expect(refusals.first?["service"]?.text == "fcm" && refusals.first?["reason"]?.text == "invalid_grant")
             let settings = item["credentials"]?.elements.map { $0["setting"]?.text }
             #expect(settings == ["default.file", "api.certificate_file"])
         }

@@ -31,6 +31,15 @@ import Testing
         var report = Self.report("x")
         (report.port, report.memory, report.work) = (9103, 50_000_000, ["default": 3])
         report.breakers = [.init(app: .default, service: "apns", credential: nil, reason: "APNs fails: 503")]
+        report.refusals = [
+            .init(
+                app: .default,
+                service: "fcm",
+                credential: "old",
+                reason: "invalid_grant",
+                since: Timestamp(milliseconds: 2)
+            )
+        ]
         report.endings = [.init(app: nil, setting: "api.certificate_file", end: Timestamp(milliseconds: 1))]
         #expect(ProcessReport(try report.encoded()) == report)
         #expect(report.isComplete)
@@ -47,6 +56,9 @@ import Testing
             let app = try AppID("app-\(number)")
             let reason = String(repeating: "\"\\😀", count: 400)
             report.breakers.append(.init(app: app, service: "apns", credential: "second", reason: reason))
+            report.refusals.append(
+                .init(app: app, service: "apns", credential: "second", reason: reason, since: .now)
+            )
             report.endings.append(.init(app: app, setting: "apns.certificate_file", end: .now))
         }
         let bytes = try report.encoded()
@@ -54,6 +66,7 @@ import Testing
         let read = try #require(ProcessReport(bytes))
         #expect(!read.isComplete && read.pid == 7)
         #expect(!read.breakers.isEmpty && read.breakers.first?.app.name == "app-0")
+        #expect(!read.refusals.isEmpty && read.refusals.first?.app.name == "app-0")
         let most = try #require(read.work?.values.max())
         #expect(most == 299)
         #expect(!read.host.unicodeScalars.contains("\n") && !read.host.unicodeScalars.contains("\u{202E}"))
@@ -62,7 +75,7 @@ import Testing
     private static func body(_ changes: KeyValuePairs<String, String>) -> [UInt8] {
         var members = [
             "id": "\"x\"", "role": "\"api\"", "host": "\"h\"", "pid": "1", "version": "\"1\"", "breakers": "[]",
-            "endings": "[]", "isComplete": "true", "isLast": "false",
+            "refusals": "[]", "endings": "[]", "isComplete": "true", "isLast": "false",
         ]
         for (name, value) in changes { members[name] = value }
         return Array("{\(members.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ","))}".utf8)
@@ -75,6 +88,8 @@ import Testing
                 Self.body([
                     "pid": "-\(largest)", "memory": largest, "port": "70000",
                     "work": #"{"default":\#(largest),"shop":-1,"no app!":1}"#,
+                    "refusals":
+                        #"[{"app":"default","service":"\u001b[2Japns","reason":"\#(String(repeating: "r", count: 300))","since":-1}]"#,
                     "endings": #"[{"setting":"\u001b[2Jx","end":\#(largest)},{"setting":"y","end":-\#(largest)}]"#,
                     "host": "\"\(String(repeating: "h", count: 300))\"",
                 ])
@@ -83,6 +98,8 @@ import Testing
         #expect(read.pid == 0 && read.port == nil && read.host.count == 100)
         #expect(read.memory == 1 << 50)
         #expect(read.work == ["default": Int(Int32.max), "shop": 0])
+        #expect(read.refusals.map(\.service) == ["[2Japns"] && read.refusals.first?.reason.count == 200)
+        #expect(read.refusals.map(\.since.milliseconds) == [0])
         #expect(read.endings.map(\.setting) == ["[2Jx", "y"])
         #expect(read.endings.map(\.end.iso8601) == ["9999-12-31T23:59:59.999Z", "1970-01-01T00:00:00.000Z"])
         #expect(!read.isComplete)

@@ -322,6 +322,42 @@ import Undisturbed
         #expect(try notes([], of: [missing]).isEmpty)
     }
 
+    /// What a command asks of the configuration, and of its store, is one reading: a program of its own, for the folder that it begins in counts.
+    @Test(
+        .timeLimit(.minutes(2)),
+        arguments: [
+            ["console", "--as", "ann"], ["hub", "rules", "create", "r", "--rights", "send"],
+            ["hub", "rules", "rotate", "r", "--key", "primary"],
+            ["accounts", "add", "bob", "--role", "user", "--password-file", "password"],
+        ]
+    )
+    func theConfigurationAndTheStoreAreSaidOnce(_ arguments: [String]) async throws {
+        let host = try HostCommandsTests.Host()
+        let file = host.path("Config/pushline.yaml")
+        try FileManager.default.createDirectory(atPath: host.path("Config"), withIntermediateDirectories: true)
+        let store = host.path("store.sqlite")
+        try host.write("store:\n  path: \(store)\napi:\n  console_port: 8090\n", to: "Config/pushline.yaml")
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        _ = try await host.run("accounts", "add", "ann", "--role", "operator", "--password-file", host.path("password"))
+        if arguments.contains("rotate") { _ = try await host.run("hub", "rules", "create", "r", "--rights", "send") }
+        let program = Process()
+        program.executableURL = Bundle.main.bundleURL.appending(path: "pushline")
+        program.arguments = arguments
+        program.currentDirectoryURL = host.folder
+        program.environment = ["PATH": "/usr/bin:/bin", "HOME": host.folder.path]
+        let errors = Pipe()
+        program.standardInput = FileHandle.nullDevice
+        program.standardOutput = FileHandle.nullDevice
+        program.standardError = errors
+        try program.run()
+        let said = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        program.waitUntilExit()
+        #expect(program.terminationStatus == 0, "\(said)")
+        let lines = said.split(separator: "\n")
+        #expect(lines.count { $0.contains("the configuration is \(file);") } == 1, "\(said)")
+        #expect(lines.count { $0.contains("the store is \(store)") } == 1, "\(said)")
+    }
+
     @Test(arguments: [[:], ["PUSHLINE_KEY": ""], ["PUSHLINE_KEY": "k", "PUSHLINE_URL": "localhost:8080"]])
     func missingServerOrKey(environment: [String: String]) throws {
         let options = try ServerOptions.parse([])

@@ -71,6 +71,12 @@ setInterval(() => {
 export const services = { apns: "APNs", fcm: "FCM", wns: "WNS", mpns: "MPNS", web: "Web Push" };
 export const serviceName = (name) => services[name] ?? name;
 
+/** The end of a credential: in whole days, and how it is to be taken. */
+export function ending(end, now) {
+  const days = Math.floor((new Date(end) - new Date(now)) / 86400000);
+  return { days, kind: days < 7 ? "bad" : "warn", words: days < 0 ? "has ended" : `ends in ${plural(days, "day")}`, on: moment(end) };
+}
+
 /** The states of a job: their words, and how they are to be taken. */
 export const states = {
   scheduled: "quiet", queued: "quiet", running: "live", retrying: "warn", cancelling: "warn", expiring: "warn",

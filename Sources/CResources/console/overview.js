@@ -2,7 +2,7 @@
 
 import { url } from "./api.js";
 import { h, put, rows, show } from "./dom.js";
-import { audience, bytes, done, duration, failures, moment, number, percent, plural, serviceName, states } from "./format.js";
+import { audience, bytes, done, duration, ending, failures, moment, number, percent, plural, serviceName, states } from "./format.js";
 import { copyable, empty, get, head, poll, session } from "./page.js";
 import { History, figure, spark } from "./charts.js";
 import { barOf, chipOf, linkOf, restore, table } from "./table.js";
@@ -49,6 +49,10 @@ function trouble(now) {
   for (const role of needed) {
     if (isComplete && !processes.some((process) => process.role === role && process.state === "running")) add("bad", `none ${role}`, `No ${roleName(role)} is running`, "Its work waits in the store until one is started.");
   }
+  // Where its breaker is open, too, that alone is said.
+  for (const { service, credential, reason, since } of processes.flatMap(({ refusals }) => refusals)) {
+    add("bad", `breaker ${service} ${credential ?? ""}`, `${serviceName(service)} refuses ${credential ? `the credential ${credential}` : "the app's credential"}`, `Since ${moment(since)}: ${reason}. What is to go there waits.`, "app", "credentials");
+  }
   for (const { service, credential, reason } of processes.flatMap(({ breakers }) => breakers)) {
     add("bad", `breaker ${service} ${credential ?? ""}`, `${serviceName(service)} is not sent to`, `${reason}. It is tried again by itself; what is to go there waits.`);
   }
@@ -56,8 +60,8 @@ function trouble(now) {
     add("warn", `gone ${process.id}`, `A process is gone: ${roleName(process.role)}`, `${process.host}, process ${process.pid}: nothing was heard of it for ${duration(process.silentSeconds)}. It was ended, or does not reach the broker.`);
   }
   for (const { setting, end } of processes.flatMap(({ credentials }) => credentials)) {
-    const days = Math.floor((new Date(end) - time) / 86400000);
-    add(days < 7 ? "bad" : "warn", `end ${setting}`, days < 0 ? `${setting} has ended` : `${setting} ends in ${plural(days, "day")}`, `On ${moment(end)}. Replace it before: what it is for fails then.`);
+    const { kind, words, on } = ending(end, time);
+    add(kind, `end ${setting}`, `${setting} ${words}`, `On ${on}. Replace it before: what it is for fails then.`);
   }
   if (now.dead.count > 0) add("warn", "dead", `${now.dead.isComplete ? "" : "At least "}${plural(now.dead.count, "dead letter")}`, "Work that could not be done, and waits for somebody to decide.", "dead", "dead letters");
   if (now.space && now.space.free < 2e9) add("bad", "space", `${bytes(now.space.free)} of disk left`, "Near the end, new work is refused.");

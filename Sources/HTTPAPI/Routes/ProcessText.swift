@@ -32,6 +32,14 @@ struct ProcessText {
                     ])
                 }
             ),
+            "refusals": .array(
+                report.refusals.filter { $0.app == app }.map { refusal in
+                    .members([
+                        "service": .string(refusal.service), "credential": refusal.credential.map { .string($0) },
+                        "reason": .string(refusal.reason), "since": .string(refusal.since.iso8601),
+                    ])
+                }
+            ),
             "credentials": .array(
                 report.endings.filter { $0.app == app || $0.app == nil }.map { ending in
                     .members(["setting": .string(ending.setting), "end": .string(ending.end.iso8601)])

@@ -27,11 +27,23 @@ final class Breakers: Sendable {
         let pns: PushService
     }
 
+    /// A complaint about refused credentials.
+    private struct Rejection {
+        /// For the log.
+        let words: String
+        /// The part of them that is for everybody who sees the app's processes.
+        let reason: String
+        /// When the first one came since they were taken last.
+        let since: Timestamp
+        /// Whether it may be the fault of an address that a device chose.
+        let isOfAddress: Bool
+    }
+
     private let configuration: Breaker.Configuration
     private let logger: Logger
     private let breakers = NIOLockedValueBox<[Key: Breaker]>([:])
-    /// The last complaint about refused credentials, so that it is logged once.
-    private let rejections = NIOLockedValueBox<[Key: String]>([:])
+    /// The last complaint about refused credentials, so that it is logged once, and shown.
+    private let rejections = NIOLockedValueBox<[Key: Rejection]>([:])
     /// The credentials of apps that have several at a service.
     private let declared = NIOLockedValueBox<[Service: [CredentialName]]>([:])
 
@@ -42,12 +54,20 @@ final class Breakers: Sendable {
 
     /// Notes an app's present credentials at a service.
     func declare(_ credentials: [CredentialName], of app: AppID, _ pns: PushService) {
-        self.declared.withLockedValue { declared in
+        let areOthers = self.declared.withLockedValue { declared in
             let service = Service(app: app, pns: pns)
             guard credentials.count > 1 || !declared.isEmpty, declared[service] ?? [.default] != credentials else {
-                return
+                return false
             }
             declared[service] = credentials.count > 1 ? credentials : nil
+            return true
+        }
+        guard areOthers else { return }
+        // One that is declared no more is not refused any more.
+        self.rejections.withLockedValue { rejections in
+            rejections = rejections.filter { key, _ in
+                key.app != app || key.pns != pns || credentials.contains(key.credential)
+            }
         }
     }
 
@@ -107,7 +127,7 @@ final class Breakers: Sendable {
     /// Those that are open.
     var open: [ProcessReport.Breaker] {
         let open = self.breakers.withLockedValue { $0.filter { $0.value.isOpen } }
-        return open.map { key, breaker in
+        return open.sorted { $0.key.order < $1.key.order }.map { key, breaker in
             ProcessReport.Breaker(
                 app: key.app,
                 service: key.service,
@@ -115,7 +135,24 @@ final class Breakers: Sendable {
                 reason: breaker.reason.text
             )
         }
-        .sorted { ($0.app.name, $0.service, $0.credential ?? "") < ($1.app.name, $1.service, $1.credential ?? "") }
+    }
+
+    /// The credentials that were refused when they were used last.
+    ///
+    /// That an address refused them which a device chose proves nothing, until the breaker opens.
+    var refused: [ProcessReport.Refusal] {
+        let open = self.breakers.withLockedValue { Set($0.filter { $0.value.isOpen }.keys) }
+        let rejections = self.rejections.withLockedValue { $0 }
+        let refused = rejections.filter { !$0.value.isOfAddress || open.contains($0.key) }
+        return refused.sorted { $0.key.order < $1.key.order }.map { key, rejection in
+            ProcessReport.Refusal(
+                app: key.app,
+                service: key.service,
+                credential: key.credential.named?.name,
+                reason: rejection.reason,
+                since: rejection.since
+            )
+        }
     }
 
     /// Records the results of a send.
@@ -165,12 +202,20 @@ final class Breakers: Sendable {
             [rejection, statistics.rejectionDetail].compactMap { $0 }.joined(separator: "; ")
         }
         let last = self.rejections.withLockedValue { rejections in
+            let last = rejections[key]
             // As with breakers: names come from messages.
             if words != nil, rejections.count >= 10_000 { rejections = [:] }
-            defer { rejections[key] = words }
-            return rejections[key]
+            rejections[key] = words.map { words in
+                Rejection(
+                    words: words,
+                    reason: statistics.rejection ?? words,
+                    since: last?.since ?? .now,
+                    isOfAddress: !statistics.failedAt.isEmpty
+                )
+            }
+            return last
         }
-        guard last != words else { return }
+        guard last?.words != words else { return }
         let metadata = key.metadata
         if let words {
             let reason: Logger.Metadata = ["reason": "\(words)"]
@@ -185,6 +230,9 @@ final class Breakers: Sendable {
 }
 
 extension Breakers.Key {
+    /// For lists.
+    fileprivate var order: (String, String, String) { (self.app.name, self.service, self.credential.named?.name ?? "") }
+
     /// For logs.
     fileprivate var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = ["app": "\(self.app)", "service": "\(self.service)"]
@@ -202,4 +250,7 @@ struct HubIsResting: Error {
 extension DeliveryWorker {
     /// The breakers that are open.
     package var openBreakers: [ProcessReport.Breaker] { self.breakers.open }
+
+    /// The credentials that were refused when they were used last.
+    package var refusedCredentials: [ProcessReport.Refusal] { self.breakers.refused }
 }

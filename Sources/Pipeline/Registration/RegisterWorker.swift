@@ -69,6 +69,9 @@ package struct RegisterWorker: Service {
     /// The breakers that are open.
     package var openBreakers: [ProcessReport.Breaker] { self.breakers.open }
 
+    /// The credentials that were refused when they were used last.
+    package var refusedCredentials: [ProcessReport.Refusal] { self.breakers.refused }
+
     package func run() async throws {
         try await self.pauses.around { try await self.consume() }
     }

@@ -62,13 +62,17 @@ struct AccountsCommand: AsyncParsableCommand {
         func run() async throws {
             guard let role = Role(rawValue: self.role) else { throw CommandFailure.usage("--role: unknown") }
             // Whoever may not change this host's store, or names an app that is none, is told so before being asked for a password.
-            _ = try await self.host.withStore(isChanging: true) { try await self.app.declared(in: $0) }
+            let configuration = try self.host.configuration()
+            _ = try await self.host.withStore(of: configuration, isChanging: true) {
+                try await self.app.declared(in: $0)
+            }
             let password = try PasswordInput.read(file: self.passwordFile, asksAtTerminal: !self.passwordStdin)
             let hash: String
             do { hash = try PasswordHash.make(password) } catch let error as InvalidValue {
                 throw CommandFailure.failed("the \(error.member) \(error.reason)")
             }
-            let (app, isNew) = try await self.host.withStore(isChanging: true) { store in
+            // Which store it is was said.
+            let (app, isNew) = try await self.host.withStore(of: configuration) { store in
                 let (app, spec) = try await self.app.declared(in: store)
                 let name = try UserName(self.name, spec.users)
                 let known = try await store.account(name, app: app)?.account

@@ -31,10 +31,8 @@ struct HubRulesCommand: AsyncParsableCommand {
         )
         var endpoint: String?
 
-        func authority(_ host: HostOptions) async throws -> String {
-            if let endpoint = self.endpoint { return endpoint }
-            let hub = try host.configuration().hub
-            return "\(hub.host.contains(":") ? "[\(hub.host)]" : hub.host):\(hub.port)"
+        func authority(_ hub: HubSettings) -> String {
+            self.endpoint ?? "\(hub.host.contains(":") ? "[\(hub.host)]" : hub.host):\(hub.port)"
         }
     }
 
@@ -78,9 +76,10 @@ struct HubRulesCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let authority = try await self.endpoint.authority(self.host)
+            let configuration = try self.host.configuration()
+            let authority = self.endpoint.authority(configuration.hub)
             let rights = try self.chosen()
-            let rule = try await self.host.withStore(isChanging: true) { store in
+            let rule = try await self.host.withStore(of: configuration, isChanging: true) { store in
                 let rule = HubRule(
                     app: try await self.app.id(in: store),
                     name: self.name,
@@ -164,9 +163,10 @@ struct HubRulesCommand: AsyncParsableCommand {
 
         func run() async throws {
             guard let key = HubRule.Key(rawValue: self.key) else { throw CommandFailure.usage("--key: unknown") }
-            let authority = try await self.endpoint.authority(self.host)
+            let configuration = try self.host.configuration()
+            let authority = self.endpoint.authority(configuration.hub)
             let text = HubKey.make()
-            let app = try await self.host.withStore(isChanging: true) { store in
+            let app = try await self.host.withStore(of: configuration, isChanging: true) { store in
                 let app = try await self.app.id(in: store)
                 let isThere = try await store.act(
                     .ofHost(.ruleChange, app: app, target: "\(self.name), \(self.key) key")

@@ -64,7 +64,11 @@ struct OverviewLines {
         let ends = processes.flatMap(\.credentials).map {
             "credential: \($0.setting) \($0.end < self.overview.at ? "ended" : "ends") on \(JobLines.moment($0.end))"
         }
-        return Set(breakers).sorted() + Set(ends).sorted()
+        let refusals = processes.flatMap(\.refusals).map { refusal in
+            let name = refusal.credential.map { " (credential \($0))" } ?? ""
+            return "refused: \(refusal.service)\(name) since \(JobLines.moment(refusal.since)): \(refusal.reason)"
+        }
+        return Set(breakers).sorted() + Set(refusals).sorted() + Set(ends).sorted()
     }
 
     private var processes: [String] {

@@ -22,14 +22,15 @@ struct ConsoleCommand: AsyncParsableCommand {
     private static let lifetime = Duration.seconds(300)
 
     func run() async throws {
-        let settings = try self.host.configuration().api
+        let configuration = try self.host.configuration()
+        let settings = configuration.api
         guard settings.consolePort != 0 else {
             throw CommandFailure.failed(
                 "there is no console: api.console_port (PUSHLINE_API_CONSOLE_PORT) says on which port it is"
             )
         }
         let secret = SessionSecret.make()
-        let app = try await self.host.withStore(isChanging: true) { store in
+        let app = try await self.host.withStore(of: configuration, isChanging: true) { store in
             let (app, spec) = try await self.app.declared(in: store)
             try await self.open(secret, app: app, spec: spec, in: store)
             return app

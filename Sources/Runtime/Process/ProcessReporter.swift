@@ -14,6 +14,7 @@ final class ProcessReporter: Service {
         /// nil = the process takes no messages from the queues.
         var work: (@Sendable () -> [AppID: Int])?
         var breakers: (@Sendable () -> [ProcessReport.Breaker])?
+        var refusals: (@Sendable () -> [ProcessReport.Refusal])?
         var endings: [@Sendable () -> [CredentialWatch.Ending]] = []
         var port: Int?
     }
@@ -74,6 +75,7 @@ final class ProcessReporter: Service {
             Dictionary(uniqueKeysWithValues: work().map { ($0.key.name, $0.value) })
         }
         report.breakers = sources.breakers?() ?? []
+        report.refusals = sources.refusals?() ?? []
         // Two servers may show one certificate.
         for ending in sources.endings.flatMap({ $0() }).map(ProcessReport.Ending.init)
         where !report.endings.contains(ending) {

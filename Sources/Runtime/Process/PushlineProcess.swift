@@ -123,6 +123,7 @@ struct PushlineProcess {
         parts.reporter.tell { sources in
             sources.work = { worker.inHand.counts }
             sources.breakers = { worker.openBreakers }
+            sources.refusals = { worker.refusedCredentials }
         }
         return [
             self.admin(parts, port: self.configuration.workers.registerPort, key: "register_port"), channels, worker,
@@ -168,6 +169,7 @@ struct PushlineProcess {
         parts.reporter.tell { sources in
             sources.work = { worker.inHand.counts }
             sources.breakers = { worker.openBreakers }
+            sources.refusals = { worker.refusedCredentials }
             sources.endings.append { senders.nearEnds }
         }
         return [
