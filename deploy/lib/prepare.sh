@@ -111,7 +111,7 @@ prepare_python() {
     touch "$VENV/complete"
 }
 
-# A build for release and one for the tests, what the tests write, and the packages: 9 GB after all of .ci/run.
+# A build for release and one for the tests, what the tests write, and the packages: up to 9 GB at a time in .ci/run, of which 6 stay.
 prepare_disk() {
     local free
     free=$(df --output=avail --block-size=1M "$ROOT" 2>/dev/null | tail -n 1)
