@@ -108,6 +108,8 @@ package struct SpanExporter: Service {
         var pause = Duration.zero
         var said = Said()
         for await _ in self.queue.wake {
+            // A wake that was there before the shutdown comes after it too.
+            if Task.isCancelled { break }
             guard await self.exportWaiting(&said) else {
                 pause = .zero
                 continue

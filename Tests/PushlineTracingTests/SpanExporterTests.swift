@@ -84,7 +84,9 @@ import Undisturbed
         let all = requests.withLockedValue { $0 }
         #expect(all.allSatisfy { $0.method == "POST" && $0.target == "/v1/traces" })
         #expect(all.allSatisfy { $0.headers["content-type"] == ["application/json"] })
-        #expect(all.map(Self.names).map(\.count).first == SpanQueue.batch && all.flatMap(Self.names) == names)
+        #expect(all.map(Self.names).prefix(2) == [Array(names.prefix(SpanQueue.batch)), Array(names.suffix(3))])
+        // What the end cut off before its answer was read is posted once more.
+        #expect(all.dropFirst(2).map(Self.names).allSatisfy { $0 == names.suffix(3) })
         #expect(self.log.lines.filter { $0.level > .info }.isEmpty)
     }
 
@@ -120,7 +122,8 @@ import Undisturbed
             try await self.eventually { asked.withLockedValue { $0 } == 1 }
         }
         // It may have been asked once more, as far as a farewell's time went, and has taken nothing.
-        #expect(asked.withLockedValue { 1...2 ~= $0 } && self.queue.count == 2)
+        #expect(1...2 ~= asked.withLockedValue { $0 })
+        #expect(self.queue.count == 2)
     }
 
     @Test(arguments: [503, 429]) func aCollectorThatComesBackGetsWhatWaited(status: Int) async throws {
