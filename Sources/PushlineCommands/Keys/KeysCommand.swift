@@ -8,6 +8,10 @@ struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
         abstract: "Create, list or revoke API keys; make the key pair of Web Push.",
+        discussion: """
+            create works on the host, in the store, as the user that the processes run as; list and revoke ask the API from anywhere, with an \
+            operator's key in PUSHLINE_KEY.
+            """,
         subcommands: [Create.self, KeysListCommand.self, KeysRevokeCommand.self, KeysVAPIDCommand.self]
     )
 
@@ -26,8 +30,8 @@ struct KeysCommand: AsyncParsableCommand {
 
         @Option(
             help: """
-                sender (sends to anyone, sees its own jobs), viewer (sees everything of the app, changes nothing) or operator (everything of the \
-                app).
+                sender (sends to anyone, manages registrations, sees its own jobs), viewer (sees everything of the app, changes nothing) or operator \
+                (everything of the app).
                 """,
             completion: KnownValues.keyRoles
         )

@@ -218,9 +218,11 @@ struct SendCommand: AsyncParsableCommand {
             idempotencyKey: self.idempotencyKey ?? UUID().uuidString
         )
         guard self.watch else {
-            return try self.server.show(job) {
+            try self.server.show(job) {
                 ["\(job.id)  \(JobLines(job: job).progress)"] + PreviewText.lines(job.warnings)
             }
+            if self.at != nil { Console.note("To cancel it before it starts: pushline jobs cancel \(job.id)") }
+            return
         }
         // The job that is watched has no warnings: they are in the answer to the send alone.
         PreviewText.lines(job.warnings).forEach(Console.note)
@@ -231,7 +233,10 @@ struct SendCommand: AsyncParsableCommand {
         let count = try await client.count(audience, services: self.services)
         try self.server.show(count) {
             var table = Table(["service", "devices"], numeric: [1])
-            for (service, number) in count.counts.sorted(by: { $0.key < $1.key }) {
+            // What nothing is sent through any more is worth a line where a device still has it.
+            let sending = Set(PushService.inService.map(\.rawValue))
+            for (service, number) in count.counts.sorted(by: { $0.key < $1.key })
+            where number > 0 || sending.contains(service) {
                 table.add([service, String(number)])
             }
             table.add(["all", String(count.total)])
