@@ -139,12 +139,13 @@ import Testing
         #expect(try await self.store.job(job.id, app: .default) == nil)
     }
 
-    /// Jobs that may not go do not keep those behind them.
-    @Test func keptJobsDoNotBlockTheRemovalOfOthers() async throws {
+    /// Jobs that may not go do not keep those behind them, also where a page and more ended in one millisecond.
+    @Test(arguments: [Duration.zero, .milliseconds(1)])
+    func keptJobsDoNotBlockTheRemovalOfOthers(pause: Duration) async throws {
         var kept: [Job] = []
         for number in 0..<5 {
             kept.append(try await self.scenario.failed(1, tag: "k\(number)", key: "k\(number)"))
-            self.time.advance(.milliseconds(1))
+            self.time.advance(pause)
         }
         let free = try await self.scenario.failed(1, tag: "free")
         self.time.advance(.seconds(3600))

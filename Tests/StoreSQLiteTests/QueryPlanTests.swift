@@ -104,9 +104,9 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
-            sql: RetainedJobs.candidates(from: 0, before: 0, byEnd: true, limit: 1).text,
+            sql: RetainedJobs.candidates(from: 0, limit: 1).text,
             plan: [
-                "SEARCH job USING INDEX job_finished (finished>? AND finished<?)", "CORRELATED SCALAR SUBQUERY 1",
+                "SEARCH job USING INTEGER PRIMARY KEY (rowid>?)", "CORRELATED SCALAR SUBQUERY 1",
                 "SEARCH idempotency USING INDEX idempotency_job (job=?)", "CORRELATED SCALAR SUBQUERY 2",
                 "SEARCH dead USING COVERING INDEX dead_job (job=?)",
             ]

@@ -43,26 +43,20 @@ enum RetainedJobs {
         "cursor", "audience", "delivery_count", "user_removal", "platform_count", "idempotency",
     ].map { Table(name: $0, key: "job") }
 
-    /// What is looked at of jobs that may go, in an order in which none stands in the way of those behind it: by their ends where an index
-    /// has those, else by their acceptance.
+    /// What is looked at of jobs that may go, in the order of their acceptance: no number is that of two, as the time of an end may be, and
+    /// so a page of those that may not go keeps none behind it.
     ///
     /// - Parameters:
-    ///   - cursor: The place of the first.
-    ///   - before: By their ends, the last one's.
-    ///   - byEnd: Whether the places are ends, or numbers of jobs.
+    ///   - cursor: The number of the first.
     ///   - limit: The most jobs.
     /// - Returns: The statement.
-    static func candidates(from cursor: Int64, before: Int64, byEnd: Bool, limit: Int) -> SQLStatement {
-        let (place, condition): (SQLStatement, SQLStatement) =
-            byEnd
-            ? ("finished", "finished >= \(cursor) AND finished <= \(before)")
-            : ("sequence", "sequence >= \(cursor)")
-        return """
-            SELECT sequence, \(place) AS place, finished, accepted, expires, ends,
-                (SELECT max(created) FROM idempotency WHERE idempotency.job = job.sequence) AS key,
-                EXISTS (SELECT 1 FROM dead WHERE dead.job = job.id) AS has_letter
-            FROM job WHERE \(condition) ORDER BY \(place) LIMIT \(limit)
-            """
+    static func candidates(from cursor: Int64, limit: Int) -> SQLStatement {
+        """
+        SELECT sequence, finished, accepted, expires, ends,
+            (SELECT max(created) FROM idempotency WHERE idempotency.job = job.sequence) AS key,
+            EXISTS (SELECT 1 FROM dead WHERE dead.job = job.id) AS has_letter
+        FROM job WHERE sequence >= \(cursor) ORDER BY sequence LIMIT \(limit)
+        """
     }
 
     /// What a chunk removes.
@@ -178,26 +172,20 @@ extension SQLEngine {
 
     /// Removes jobs that were final then, with all that is theirs.
     func removeJobs(_ age: RetentionAge, from cursor: Int64, limit: Int) async throws -> ChoreChunk {
-        let (byEnd, most) = (self.findsJobsByState, min(limit, 500))
-        let candidates = RetainedJobs.candidates(from: cursor, before: age.before, byEnd: byEnd, limit: most)
-        let found = try await self.rows(candidates).map { row in
-            (sequence: try row["sequence"] as Int64, place: try row["place"] as Int64, job: try RetainedJob(row))
+        let most = min(limit, 500)
+        let found = try await self.rows(RetainedJobs.candidates(from: cursor, limit: most)).map { row in
+            (sequence: try row["sequence"] as Int64, job: try RetainedJob(row))
         }
-        // In the order of their acceptance, those behind the first that is too young are younger.
-        let looked = byEnd ? found[...] : found.prefix { age.passes($0.job.began) }
+        // Those behind the first that is too young are younger.
+        let looked = found.prefix { age.passes($0.job.began) }
         let now = self.clock.cautious.milliseconds
         let old = looked.filter { $0.job.mayGo(before: age.before, now: now) }
-        guard !old.isEmpty else {
-            return ChoreChunk(rows: 0, next: ChoreChunk.next(looked.map(\.place), from: cursor, limit: most))
-        }
+        let next = looked.count == most ? looked.last.map { $0.sequence + 1 } : nil
+        guard !old.isEmpty else { return ChoreChunk(rows: 0, next: next) }
         let removed = try await self.perform(
             RetainedJobs.removal(of: old.map(\.sequence), before: age.before, limit: limit)
         )
-        if let left = old.first(where: { $0.sequence == removed.next }) {
-            return ChoreChunk(rows: removed.rows, next: left.place)
-        }
-        // Others that ended in the same millisecond may be behind the last that was looked at.
-        return ChoreChunk(rows: removed.rows, next: looked.count == most ? looked.last?.place : nil)
+        return ChoreChunk(rows: removed.rows, next: removed.next ?? next)
     }
 }
 
