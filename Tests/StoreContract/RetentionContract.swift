@@ -154,6 +154,24 @@ import Testing
         for (number, job) in kept.enumerated() { #expect(try await self.repeats(job, key: "k\(number)")) }
     }
 
+    /// A scheduled job that started hours late is as young as its start, and keeps none of those that were accepted after it.
+    @Test func aJobThatStartedLateBlocksNoOthers() async throws {
+        let late = NewJob(
+            app: .default,
+            work: .send(try self.scenario.campaign(to: "nobody")),
+            lifetime: .seconds(3600),
+            startsAt: self.time.wall.advanced(by: .seconds(60))
+        )
+        let scheduled = try await self.scenario.accept(late)
+        let other = try await self.scenario.failed(1)
+        self.time.advance(Self.day)
+        #expect(try await self.scenario.startScheduled() == 1)
+        self.time.advance(.seconds(3600))
+        #expect(try await self.clean(.jobs, olderThan: .seconds(3 * 3600)) > 0)
+        #expect(try await self.store.job(other.id, app: .default) == nil)
+        #expect(try await self.scenario.job(scheduled.id).state == .queued)
+    }
+
     /// Whoever dies between two chunks leaves a job whose counts are whole; the next goes on.
     @Test func aLargeJobIsRemovedInChunks() async throws {
         let job = try await self.scenario.failed(30, pages: 2)

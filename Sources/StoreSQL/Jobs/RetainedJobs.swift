@@ -176,11 +176,11 @@ extension SQLEngine {
         let found = try await self.rows(RetainedJobs.candidates(from: cursor, limit: most)).map { row in
             (sequence: try row["sequence"] as Int64, job: try RetainedJob(row))
         }
-        // Those behind the first that is too young are younger.
-        let looked = found.prefix { age.passes($0.job.began) }
         let now = self.clock.cautious.milliseconds
-        let old = looked.filter { $0.job.mayGo(before: age.before, now: now) }
-        let next = looked.count == most ? looked.last.map { $0.sequence + 1 } : nil
+        let old = found.filter { $0.job.mayGo(before: age.before, now: now) }
+        // Those behind a page that is too young are younger; behind one job they need not be, for one that started late began late.
+        let goesOn = found.count == most && found.contains { age.passes($0.job.began) }
+        let next = goesOn ? found.last.map { $0.sequence + 1 } : nil
         guard !old.isEmpty else { return ChoreChunk(rows: 0, next: next) }
         let removed = try await self.perform(
             RetainedJobs.removal(of: old.map(\.sequence), before: age.before, limit: limit)
