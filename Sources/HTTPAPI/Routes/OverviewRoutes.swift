@@ -118,6 +118,14 @@ final class Overviews: Sendable {
                 ])
             ),
             (
+                "ended",
+                .members([
+                    "expired": .integer(standing.ended[.expired] ?? 0),
+                    "abandoned": .integer(standing.ended[.abandoned] ?? 0),
+                    "since": .string(Timestamp.now.advanced(by: .zero - AppStanding.endedWithin).iso8601),
+                ])
+            ),
+            (
                 "space",
                 standing.room.space.map { space in
                     .members([
