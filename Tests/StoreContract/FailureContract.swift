@@ -79,8 +79,9 @@ import Testing
         for name in ["ann", "bob"] {
             try await self.scenario.register(user: name, handle: "aa-\(name)", tags: ["t"])
         }
-        var jobs: [Job] = []
-        for _ in 0..<6 { jobs.append(try await self.send()) }
+        var sent: [Job] = []
+        for _ in 0..<6 { sent.append(try await self.send()) }
+        let jobs = sent
         var keys: [BatchKey] = []
         for job in jobs.prefix(4) { keys.append(try await self.page(of: job)) }
         #expect(try await self.scenario.record(BatchOutcome(key: keys[0], accepted: 2, at: self.time.wall)))

@@ -41,7 +41,9 @@ export function failuresOf(id) {
     const hasLetters = job.state === "abandoned" || job.totals.failed?.dead > 0;
     const [why, { items }] = await Promise.all([failures(job.totals) > 0 ? get(`jobs/${place}/failures`) : nothing, hasLetters ? get(`dead?job=${place}&limit=20`) : nothing]);
     if (signal.aborted) return;
-    [asked, found, dead] = [now, why, items];
+    [found, dead] = [why, items];
+    // What the server has counted for others may be some seconds old: then it is asked again.
+    if (why.items.reduce((sum, { count }) => sum + count, 0) >= failures(job.totals)) asked = now;
     tell(job);
   }
 

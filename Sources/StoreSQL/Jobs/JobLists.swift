@@ -209,11 +209,12 @@ extension JobQuery {
     /// A send of which something failed; of a count that several write, the sum of their rows.
     private static let isFailing: SQLStatement = {
         let states = [Job.State.abandoned, .expired].map { String($0.number) }.joined(separator: ", ")
-        let classes = ([.expired] + FailureClass.allCases.map(DeliveryCountClass.failed)).map { String($0.number) }
+        let classes: [DeliveryCountClass] = [.expired] + FailureClass.allCases.map { .failed($0) }
+        let numbers = classes.map { String($0.number) }.joined(separator: ", ")
         return """
             job.kind = \(raw: "\(JobKind.send.number)") AND (+job.state IN (\(raw: states)) OR EXISTS (
                 SELECT 1 FROM delivery_count AS wrong
-                WHERE wrong.job = job.sequence AND wrong.class IN (\(raw: classes.joined(separator: ", ")))
+                WHERE wrong.job = job.sequence AND wrong.class IN (\(raw: numbers))
                 GROUP BY wrong.class HAVING sum(wrong.count) > 0))
             """
     }()

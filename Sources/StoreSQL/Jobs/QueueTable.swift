@@ -67,7 +67,7 @@ package enum QueueTable {
     private static let mostDelayed = 100
 
     /// Of the first messages of a group, the oldest that was tried and did not get on: when its first job began to wait, and why it waits.
-    fileprivate static func delay(in group: SQLRow) throws -> SQLStatement {
+    static func delay(in group: SQLRow) throws -> SQLStatement {
         // One that was published again may have the reason still for which it was deferred before.
         let isDeferred = try MessageState(stored: group["state"]) == .deferred
         return """
