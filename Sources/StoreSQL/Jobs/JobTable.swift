@@ -52,9 +52,11 @@ package enum JobTable {
     // MARK: Ends
 
     /// That a job ended so, otherwise than completed, by the index of these that every engine has.
+    ///
+    /// SQLite would take what names its index for a better way than the state itself, and go through all that failed, unless told.
     static func isFailed(as state: Job.State) -> SQLStatement {
         let failed = SQLStatement.text(
-            forSQLite: "job.\(JobTransition.failed)",
+            forSQLite: "likely(job.\(JobTransition.failed))",
             forPostgreSQL: "job.failed = \(state.number)"
         )
         return "\(raw: failed)"
