@@ -107,7 +107,7 @@ import Testing
         #expect(try await self.failing { $0.kind = .register }.isEmpty)
         #expect(try await self.failing { $0.limit = 2 } == [jobs[4].id, jobs[3].id])
         try await self.expectEnded(expired: 2, abandoned: 1)
-        self.time.advance(AppStanding.endedWithin)
+        self.time.advance(AppStanding.endedWithin + .seconds(1))
         try await self.expectEnded(expired: 0, abandoned: 0)
     }
 
