@@ -32,6 +32,9 @@ static const uint8_t devices_js[] = {
 static const uint8_t dom_js[] = {
 #embed "console/dom.js"
 };
+static const uint8_t failures_js[] = {
+#embed "console/failures.js"
+};
 static const uint8_t format_js[] = {
 #embed "console/format.js"
 };
@@ -65,6 +68,9 @@ static const uint8_t setup_js[] = {
 static const uint8_t table_js[] = {
 #embed "console/table.js"
 };
+static const uint8_t trouble_js[] = {
+#embed "console/trouble.js"
+};
 static const uint8_t console_css[] = {
 #embed "console/console.css"
 };
@@ -90,6 +96,7 @@ static const struct page_file files[] = {
     {"dead.js", SCRIPT, BYTES(dead_js)},
     {"devices.js", SCRIPT, BYTES(devices_js)},
     {"dom.js", SCRIPT, BYTES(dom_js)},
+    {"failures.js", SCRIPT, BYTES(failures_js)},
     {"format.js", SCRIPT, BYTES(format_js)},
     {"listing.js", SCRIPT, BYTES(listing_js)},
     {"message.js", SCRIPT, BYTES(message_js)},
@@ -101,6 +108,7 @@ static const struct page_file files[] = {
     {"sends.js", SCRIPT, BYTES(sends_js)},
     {"setup.js", SCRIPT, BYTES(setup_js)},
     {"table.js", SCRIPT, BYTES(table_js)},
+    {"trouble.js", SCRIPT, BYTES(trouble_js)},
     {"console.css", "text/css; charset=utf-8", BYTES(console_css)},
     {"api.js", SCRIPT, BYTES(api_js)},
     {"icon.svg", "image/svg+xml", BYTES(icon_svg)},

@@ -64,12 +64,17 @@ extension PushlineClient {
     /// The app's dead letters, newest first; for operators.
     ///
     /// - Parameters:
+    ///   - job: Only those of that job.
     ///   - limit: The most to return, 1 to 1000.
     ///   - cursor: From the piece before.
     /// - Returns: A piece of the list.
     /// - Throws: ``PushlineError``.
-    public func deadLetters(limit: Int? = nil, cursor: String? = nil) async throws -> Page<DeadLetter> {
-        let query = [("limit", limit.map(String.init)), ("cursor", cursor)]
+    public func deadLetters(
+        of job: String? = nil,
+        limit: Int? = nil,
+        cursor: String? = nil
+    ) async throws -> Page<DeadLetter> {
+        let query = [("job", job), ("limit", limit.map(String.init)), ("cursor", cursor)]
         return try await self.value(Call(method: "GET", path: ["dead"], query: query))
     }
 

@@ -18,6 +18,16 @@ public struct Overview: Sendable, Equatable, Codable {
         public let isComplete: Bool
     }
 
+    /// The sends of the last day that did not get to their devices.
+    public struct Ended: Sendable, Equatable, Codable {
+        /// How many expired: their time was over before all devices had their turn.
+        public let expired: Int
+        /// How many were abandoned: nobody got them.
+        public let abandoned: Int
+        /// Since when they are counted.
+        public let since: Date
+    }
+
     /// The files of the store, in bytes.
     public struct Space: Sendable, Equatable, Codable {
         /// The store's file.
@@ -54,6 +64,8 @@ public struct Overview: Sendable, Equatable, Codable {
     public let processes: Processes
     /// The dead letters.
     public let dead: Dead
+    /// The sends that ended badly.
+    public let ended: Ended
     /// The store's room; nil where it is no file of the server's host.
     public let space: Space?
     /// When the store was backed up last; nil = never, or by other means.

@@ -80,6 +80,7 @@ extension PushlineClient {
     ///   - label: Only those with this label.
     ///   - key: Only those that this key asked for.
     ///   - unfinished: Whether only those that have not come to their end.
+    ///   - failures: Whether only sends of which something failed, expired or was abandoned.
     ///   - since: Only those accepted since then.
     ///   - limit: The most to return, 1 to 1000.
     ///   - cursor: The cursor of the page before.
@@ -93,14 +94,15 @@ extension PushlineClient {
         label: String? = nil,
         key: String? = nil,
         unfinished: Bool = false,
+        failures: Bool = false,
         since: Date? = nil,
         limit: Int? = nil,
         cursor: String? = nil
     ) async throws -> Page<Job> {
         let query = [
             ("state", state), ("kind", kind), ("service", service?.rawValue), ("user", user), ("label", label),
-            ("key", key), ("unfinished", unfinished ? "true" : nil), ("since", since.map(Coding.text)),
-            ("limit", limit.map(String.init)), ("cursor", cursor),
+            ("key", key), ("unfinished", unfinished ? "true" : nil), ("failures", failures ? "true" : nil),
+            ("since", since.map(Coding.text)), ("limit", limit.map(String.init)), ("cursor", cursor),
         ]
         return try await self.value(Call(method: "GET", path: ["jobs"], query: query))
     }

@@ -12,6 +12,14 @@ public struct QueueStatus: Sendable, Equatable, Codable {
         public let since: Date
     }
 
+    /// Work that was tried and is to be tried again, or that a worker gave back.
+    public struct Delay: Sendable, Equatable, Codable {
+        /// How long its job has waited.
+        public let seconds: Int
+        /// Why it did not get on when it was tried last.
+        public let reason: String
+    }
+
     /// `register`, `send`, or `deliver.` and a push service.
     public let name: String
     /// Whether it is paused for the app.
@@ -26,6 +34,8 @@ public struct QueueStatus: Sendable, Equatable, Codable {
     public let deferred: Int?
     /// How long the app's work at the head of the queue has waited, in seconds; nil = there is none.
     public let oldestSeconds: Int?
+    /// The oldest of the app's work in it that is tried again; nil = there is none.
+    public let delayed: Delay?
 }
 
 /// The queues, and how the broker is.

@@ -16,6 +16,7 @@ import time
 import urllib.request
 
 import console_bulk as bulk
+import console_failures as failures
 import console_host as host
 import console_pictures as pictures
 import console_proxied as proxied
@@ -138,10 +139,12 @@ def play(console, environment, axe, images):
     step("small and quick", small_and_quick, console)
     step("strangers", scenes.strangers, console, environment)
     step("overview", scenes.overview, console)
+    step("what needs somebody", failures.says_what_needs_somebody, console)
     job = main_scene(console, images)
     step("its devices as NDJSON", scenes.failed_devices, console, job)
     step("a pause", scenes.pauses, console, environment)
     step("the list stays", scenes.list_stays, console, environment)
+    expired = step("a send expires", failures.expires, console, environment)
     step("audience", scenes.audience, console, environment)
     step("people", scenes.people, console)
     step("a viewer", scenes.watches, console)
@@ -151,8 +154,8 @@ def play(console, environment, axe, images):
         step("credentials", host.credentials, console, environment)
         step("a worker is gone", host.is_gone, console, number)
     step("it is back", host.is_back, console, environment, number)
-    # While its lists are short: axe looks at each row, 54 times.
-    step("accessibility", pictures.accessible, console, axe, images)
+    # While its lists are short: axe looks at each row, 66 times.
+    step("accessibility", pictures.accessible, console, axe, images, f"sends/{expired}", "sends?failures=true")
     step("cancelling many", bulk.cancels_many, console, environment)
     step("dead letters", bulk.replays, console, environment)
     step("a pause of all apps", bulk.pauses_everywhere, console, environment)

@@ -7,6 +7,8 @@ import time
 
 import pika
 
+import console_failures as failures
+
 MANY = 120
 LETTERS = 500
 REASON = "a test's own reason"
@@ -105,6 +107,8 @@ def replays(console, environment):
     console.go("")
     console.shows("At least 100 dead letters")
     console.go("dead")
+    console.shows("1 cannot be replayed")
+    failures.follows_a_letter(console, REASON)
     console.shows("1 cannot be replayed")
     # As in a tab that nobody sees, the page asks nothing more: what comes now it does not know.
     console.browser.run("Object.defineProperty(document, 'hidden', { configurable: true, value: true });")

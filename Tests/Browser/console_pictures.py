@@ -22,9 +22,9 @@ def in_both_schemes(console, name, is_whole=True):
         picture(console, f"{name}-{scheme}", is_whole)
 
 
-def accessible(console, axe, images):
+def accessible(console, axe, images, *others):
     """No page is wider than the screen or has anything that axe finds, in both schemes at three widths."""
-    for place in PAGES:
+    for place in [*PAGES, *others]:
         console.go(place)
         console.browser.run(f"if (!window.axe) {{ {axe} }}")
         for scheme in ("dark", "light"):
@@ -34,7 +34,7 @@ def accessible(console, axe, images):
                 assert console.value("document.documentElement.scrollWidth") <= width, (place, width)
                 found = console.browser.run("return (await axe.run()).violations.map(rule => [rule.id, rule.nodes.map(node => node.html + ' ' + node.failureSummary)]);")
                 assert found == [], (place, scheme, width, found)
-                if width == 1440 or (place == "" and width == 360):
+                if place in PAGES and width == 1440 or (place == "" and width == 360):
                     picture(console, f"{images}/console-{place or 'overview'}-{'wide' if width == 1440 else 'narrow'}-{scheme}")
 
 

@@ -101,6 +101,14 @@ import Undisturbed
             let list = try await api.call(.get, "\(prefix)dead", as: key)
             #expect(list.json["items"]?.elements.compactMap { $0["href"]?.text } == [path])
             #expect(list.json["cursor"] == nil)
+            let reason = "redelivered%206%20times,%20never%20completed"
+            for (filter, count) in [
+                ("job=\(job)", 1), ("job=\(job)&reason=\(reason)", 1), ("reason=another", 0),
+                ("job=\(JobID.make())", 0),
+            ] {
+                let found = try await api.call(.get, "\(prefix)dead?\(filter)", as: key)
+                #expect(found.json["items"]?.elements.count == count, "\(filter): \(found.text)")
+            }
             let shown = try await api.call(.get, path, as: key)
             #expect(shown.status == 200, "\(shown.text)")
             #expect(shown.json["job"]?.text == job.description)
@@ -196,6 +204,7 @@ import Undisturbed
             }
             for (path, member) in [
                 ("/api/dead?limit=0", "limit"), ("/api/dead?cursor=x", "cursor"), ("/api/dead?a=b", "a"),
+                ("/api/dead?job=x", "job"),
             ] {
                 #expect(try await api.call(.get, path, as: key).wrongMembers == [member])
             }

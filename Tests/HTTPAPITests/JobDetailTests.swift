@@ -8,7 +8,7 @@ import Undisturbed
 
 /// What a send said, and why its devices failed.
 @Suite(.undisturbed) struct JobDetailTests {
-    private static var options: Harness.Options {
+    static var options: Harness.Options {
         var options = Harness.Options()
         options.hub = .onlyRegisters
         options.spec.apns = AppSpec.APNs {
@@ -143,6 +143,14 @@ import Undisturbed
             #expect(try await api.call(.get, "/api/jobs?key=other", as: backend).status == 403)
             #expect(try await api.call(.get, "/api/jobs?key=shop", as: backend).status == 200)
             #expect(try await api.call(.get, "/api/jobs?unfinished=yes", as: backend).status == 400)
+            #expect(try await api.call(.post, "/api/sends", as: backend, body: send).status == 202)
+            func count(_ query: String) async throws -> Int? {
+                try await api.call(.get, "/api/jobs?\(query)", as: backend).json["items"]?.elements.count
+            }
+            #expect(try await count("failures=true") == 1)
+            #expect(try await count("failures=false") == 2)
+            #expect(try await count("failures=true&unfinished=true") == 0)
+            #expect(try await api.call(.get, "/api/jobs?failures=1", as: backend).wrongMembers == ["failures"])
         }
     }
 }

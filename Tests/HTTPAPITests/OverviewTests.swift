@@ -58,6 +58,54 @@ import Undisturbed
         }
     }
 
+    @Test func theOverviewSaysWhatIsTriedAgainAndWhatEndedBadly() async throws {
+        try await Harness.run(JobDetailTests.options) { api async throws in
+            let root = Harness.As.user("root")
+            _ = try await api.register(tags: #"["news"]"#)
+            let shop = try await api.key(.sender, name: "shop")
+            func send() async throws -> (job: JobID, message: MessageID) {
+                let body = #"{"to":{"tag":"news"},"body":"x","services":["apns"]}"#
+                let sent = try await api.call(.post, "/api/sends", as: shop, body: body)
+                return (try #require(sent.json["id"]?.text.flatMap(JobID.init)), try await api.message(in: .send))
+            }
+            let (retried, message) = try await send()
+            let rows = try await DeadLetterTests.fanOut(message, api: api).rows
+            let outcome = BatchOutcome(
+                key: BatchKey(job: retried, pns: .apns, page: 0, attempt: 0),
+                retries: [RetryDevice(row: try #require(rows.first), tries: 1, wait: .seconds(60))],
+                retryReason: WaitReason("APNs: 503 ServiceUnavailable"),
+                at: .now
+            )
+            #expect(try await api.store.record([outcome]) == [true])
+            let (abandoned, dead) = try await send()
+            try await api.store.deadLetter(
+                IncomingDeadLetter(
+                    queue: "q",
+                    type: "send",
+                    messageID: "\(dead)",
+                    app: .default,
+                    reason: "cannot be read",
+                    body: []
+                )
+            )
+            let now = try await api.call(.get, "/api/overview", as: root).json
+            let list = try await api.call(.get, "/api/queues", as: root).json
+            for queues in [now["queues"], list["items"]] {
+                let queue = try #require(queues?.elements.first { $0["name"]?.text == "deliver.apns" })
+                #expect(queue["delayed"]?["reason"]?.text == "APNs: 503 ServiceUnavailable")
+                #expect(queue["delayed"]?["seconds"]?.number != nil)
+                #expect(queues?.elements.first { $0["name"]?.text == "send" }?["delayed"] == nil)
+            }
+            #expect(now["ended"]?["abandoned"]?.number == 1 && now["ended"]?["expired"]?.number == 0)
+            #expect(now["ended"]?["since"]?.text != nil)
+            let shown = try #require(now["sends"]?["items"]?.elements.first)
+            #expect(shown["id"]?.text == retried.description && shown["state"]?.text == "retrying")
+            #expect(shown["reason"]?.text == "APNs: 503 ServiceUnavailable")
+            let failing = try await api.call(.get, "/api/jobs?failures=true", as: root)
+            #expect(failing.json["items"]?.elements.map { $0["id"]?.text } == [abandoned.description])
+        }
+    }
+
     /// However many look, the store is asked every other second for each app.
     @Test func manyWhoLookShareOneCopy() async throws {
         try await Harness.run { api async throws in

@@ -222,14 +222,21 @@ import Undisturbed
         let client = try client(transport, app: "shop")
         let since = Date(timeIntervalSince1970: 1_795_249_800)
         #expect(
-            try await client.jobs(state: "running", user: "a b", label: "été", since: since, limit: 5).cursor == "c"
+            try await client.jobs(
+                state: "running",
+                user: "a b",
+                label: "été",
+                failures: true,
+                since: since,
+                limit: 5
+            ).cursor == "c"
         )
         #expect(try await client.deliveries(of: "../x", outcome: "accepted").cursor == nil)
         let found = try await client.richNotifications(user: "ann", sender: "bob", since: since).items
         #expect(found.map(\.id) == [7] && found.allSatisfy { !$0.isRead })
         #expect(
             await transport.lines == [
-                "GET /api/apps/shop/jobs?state=running&user=a%20b&label=%C3%A9t%C3%A9&since=2026-11-21T08%3A30%3A00.000Z&limit=5",
+                "GET /api/apps/shop/jobs?state=running&user=a%20b&label=%C3%A9t%C3%A9&failures=true&since=2026-11-21T08%3A30%3A00.000Z&limit=5",
                 "GET /api/apps/shop/jobs/..%2Fx/deliveries?outcome=accepted",
                 "GET /api/apps/shop/notifications?user=ann&sender=bob&since=2026-11-21T08%3A30%3A00.000Z",
             ]

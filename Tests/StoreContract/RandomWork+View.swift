@@ -120,6 +120,7 @@ extension RandomWork {
         var queries = Job.State.allCases.map { JobQuery(app: app, state: $0) }
         queries += JobKind.allCases.map { JobQuery(app: app, kind: $0) }
         queries += PushService.allCases.map { JobQuery(app: app, pns: $0) }
+        queries.append(JobQuery(app: app, hasFailures: true))
         for _ in 0..<3 {
             let label = try JobLabel("label\(self.number(0...2))")
             var query = JobQuery(app: app, label: self.chance(40) ? label : nil)

@@ -3,14 +3,15 @@
 import { call } from "./api.js";
 import { h, put, show } from "./dom.js";
 import { number, plural } from "./format.js";
-import { act, ask, button, empty, get, given, head, poll, post, say, session } from "./page.js";
+import { act, ask, button, empty, get, head, piece, poll, post, reason, say, session } from "./page.js";
 import { linkOf, restore, table, timeOf } from "./table.js";
 
 /** Replaying more than so many asks first: devices get what may be hours old. */
 const many = 1000;
 
-export function open(main, { signal }) {
+export function open(main, { query, signal }) {
   let upTo;
+  const job = query.get("job");
   const note = h("p", { class: "quiet-text" });
   const none = empty("No dead letters", "Work that fails again and again, or that no worker can read, would stand here and wait for a decision. Nothing does.");
   const letters = h("section", { class: "stack", id: "letters" });
@@ -25,6 +26,7 @@ export function open(main, { signal }) {
   show(none, false);
   show(list.node, false);
   poll(signal, 5, look);
+  if (job) showLetters({ job }).catch((error) => say(reason(error), "bad"));
 
   async function look() {
     const found = await get("dead/groups");
@@ -94,18 +96,24 @@ export function open(main, { signal }) {
     await look();
   }
 
-  /** The newest letters of a kind, one by one. */
+  /** The newest letters of a kind, or of a send, one by one. */
   async function showLetters(group) {
-    const { items } = await get(`dead?${given({ queue: group.queue, type: group.type, limit: 100 })}`);
+    const { queue, type, reason, job } = group;
+    const { items } = await piece("dead", { queue, type, reason, job, limit: 100 });
+    if (signal.aborted) return;
     const one = table("Letters", ({ id }) => id, [
       ["Letter", "head", ({ id, bytes, blockedReason }) => [`No. ${id}`, blockedReason ?? `${number(bytes)} bytes`]],
+      ["Reason", "long", ({ reason }) => reason],
       ["Of the send", "long named", ({ job }, row) => (job ? linkOf(row, `#/sends/${job}`, job) : "–")],
       ["When", "short", ({ at }, row) => timeOf(row, at)],
       ["", "number", ({ id, canReplay }, row) => (session.mayAct ? row.actions ??= letterActions(id, canReplay, group) : "")],
     ]);
-    one.show(items.filter(({ reason }) => reason === group.reason));
-    const title = h("h2", { tabindex: "-1", text: `The newest with “${group.reason}”` });
-    letters.replaceChildren(h("div", { class: "head" }, title, button("Hide", "quiet small", () => letters.replaceChildren())), one.node);
+    one.show(items);
+    const title = h("h2", { tabindex: "-1", text: job ? `Of the send ${job}` : `The newest with “${reason}”` });
+    const back = job && h("a", { href: `#/sends/${job}`, text: "← The send" });
+    const hide = button("Hide", "quiet small", () => letters.replaceChildren());
+    const content = items.length > 0 ? one.node : empty("No dead letter is left here", "They were replayed or discarded since they were counted.");
+    letters.replaceChildren(h("div", { class: "head" }, title, h("div", { class: "line" }, back, hide)), content);
     title.focus();
   }
 

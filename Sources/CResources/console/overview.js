@@ -2,10 +2,11 @@
 
 import { url } from "./api.js";
 import { h, put, rows, show } from "./dom.js";
-import { audience, bytes, done, duration, ending, failures, moment, number, percent, plural, serviceName, states } from "./format.js";
+import { audience, bytes, done, duration, failures, number, percent, plural, serviceName, states } from "./format.js";
 import { copyable, empty, get, head, poll, session } from "./page.js";
 import { History, figure, spark } from "./charts.js";
 import { barOf, chipOf, linkOf, restore, table } from "./table.js";
+import { roleName, trouble } from "./trouble.js";
 
 /** The last minute is kept while other pages are open. */
 const minute = new History();
@@ -31,44 +32,7 @@ export function open(main, { signal }) {
   });
 }
 
-/** Without one of each, work waits. */
-const needed = ["register-worker", "send-worker", "delivery-worker"];
-const roleName = (role) => (role === "api" ? "API" : role.replaceAll("-", " "));
 const processStates = { running: ["running", "good"], gone: ["gone", "bad"], unknown: ["not known", "quiet"] };
-
-/** What somebody should look at, the worst first; each with what can be done. */
-function trouble(now) {
-  const list = [];
-  const add = (kind, key, what, why, place, todo) => list.push({ kind, key, what, why, place, todo });
-  const time = new Date(now.at);
-  const { items: processes, isComplete } = now.processes;
-  if (now.brokerFault) add("bad", "broker", "The broker takes no messages", `${now.brokerFault}. What is accepted waits in the store, and goes out when it is back.`);
-  for (const { name, allApps, by, since } of now.queues.flatMap(({ name, pauses }) => pauses.map((pause) => ({ name, ...pause })))) {
-    add("warn", `pause ${name} ${allApps}`, `${name} is paused`, `${allApps ? "for all apps" : `by ${by ?? "somebody"}`}, for ${duration((time - new Date(since)) / 1000)}`, "queues", "queues");
-  }
-  for (const role of needed) {
-    if (isComplete && !processes.some((process) => process.role === role && process.state === "running")) add("bad", `none ${role}`, `No ${roleName(role)} is running`, "Its work waits in the store until one is started.");
-  }
-  // Where its breaker is open, too, that alone is said.
-  for (const { service, credential, reason, since } of processes.flatMap(({ refusals }) => refusals)) {
-    add("bad", `breaker ${service} ${credential ?? ""}`, `${serviceName(service)} refuses ${credential ? `the credential ${credential}` : "the app's credential"}`, `Since ${moment(since)}: ${reason}. What is to go there waits.`, "app", "credentials");
-  }
-  for (const { service, credential, reason } of processes.flatMap(({ breakers }) => breakers)) {
-    add("bad", `breaker ${service} ${credential ?? ""}`, `${serviceName(service)} is not sent to`, `${reason}. It is tried again by itself; what is to go there waits.`);
-  }
-  for (const process of processes.filter(({ state }) => state === "gone")) {
-    add("warn", `gone ${process.id}`, `A process is gone: ${roleName(process.role)}`, `${process.host}, process ${process.pid}: nothing was heard of it for ${duration(process.silentSeconds)}. It was ended, or does not reach the broker.`);
-  }
-  for (const { setting, end } of processes.flatMap(({ credentials }) => credentials)) {
-    const { kind, words, on } = ending(end, time);
-    add(kind, `end ${setting}`, `${setting} ${words}`, `On ${on}. Replace it before: what it is for fails then.`);
-  }
-  if (now.dead.count > 0) add("warn", "dead", `${now.dead.isComplete ? "" : "At least "}${plural(now.dead.count, "dead letter")}`, "Work that could not be done, and waits for somebody to decide.", "dead", "dead letters");
-  if (now.space && now.space.free < 2e9) add("bad", "space", `${bytes(now.space.free)} of disk left`, "Near the end, new work is refused.");
-  const unique = [...new Map(list.map((entry) => [entry.key, entry])).values()];
-  unique.sort((one, other) => (one.kind === other.kind ? 0 : one.kind === "bad" ? -1 : 1));
-  return unique.length > 0 ? unique : [{ kind: "good", key: "well", what: "Nothing needs you", why: "No queue is paused, no letter is dead, and there is room on the disk." }];
-}
 
 function makeAlert() {
   const [what, why, link] = [h("strong"), h("span"), h("a")];
@@ -77,7 +41,7 @@ function makeAlert() {
     row.className = entry.kind;
     put(what, entry.what);
     put(why, entry.why);
-    show(link, entry.place);
+    show(link, entry.place !== undefined);
     if (entry.place) link.href = `#/${entry.place}`;
     put(link, entry.todo);
   } };
@@ -112,7 +76,7 @@ function titled(title, link, ...content) {
 function sendTable() {
   const list = table("Sends under way", ({ id }) => id, [
     ["Send", "head", (job, row) => [linkOf(row, `#/sends/${job.id}`, job.label ?? audience(job)), job.label ? audience(job) : ""]],
-    ["State", "short", ({ state }, row) => chipOf(row, state, states[state])],
+    ["State", "long", ({ state, reason }, row) => [chipOf(row, state, states[state]), reason ?? ""]],
     ["Progress", "bar-cell", (job, row) => barOf(row, job.label ?? audience(job), job.progress)],
     ["Done", "number", ({ totals }) => number(done(totals))],
     ["Failed", "number", ({ totals }) => percent(failures(totals), totals?.targets)],
@@ -132,12 +96,14 @@ function sendTable() {
   } };
 }
 
+const queueState = (isPaused, delayed) => (isPaused ? ["paused", "warn"] : delayed ? ["tries again", "warn"] : ["open", "quiet"]);
+
 function queueTable() {
   const list = table("Queues", ({ name }) => name, [
     ["Queue", "head", ({ name }) => name],
     ["Waiting", "number", ({ waiting }) => number(waiting)],
     ["Oldest", "number", ({ oldestSeconds }) => (oldestSeconds ? duration(oldestSeconds) : "–")],
-    ["State", "short", ({ paused }, row) => chipOf(row, paused ? "paused" : "open", paused ? "warn" : "quiet")],
+    ["State", "long", ({ paused, delayed }, row) => [chipOf(row, ...queueState(paused, delayed)), delayed && !paused ? `for ${duration(delayed.seconds)}: ${delayed.reason}` : ""]],
   ]);
   return { node: titled("Queues", ["#/queues", session.mayAct ? "Pause or resume" : "More about them"], list.node), show: ({ queues }) => list.show(queues) };
 }

@@ -1,13 +1,14 @@
 // One send while it goes out: how far, how fast, what fails and why, and its devices.
 
 import { call, url, watch } from "./api.js";
-import { h, put, rows, show } from "./dom.js";
+import { h, put, show } from "./dom.js";
 import { audience, done, duration, failures, moment, number, percent, plural, rechip, states } from "./format.js";
 import { ask, button, copyable, ended, facts, get, head, poll, reason, say, section, session, speak } from "./page.js";
 import { History, figure, outcomes, progress, spark } from "./charts.js";
 import { serviceOf, table } from "./table.js";
 import { draft, phones } from "./message.js";
-import { deviceLink, devices } from "./devices.js";
+import { devices } from "./devices.js";
+import { failuresOf } from "./failures.js";
 
 export function open(main, { id, signal }) {
   new Send(main, id, signal);
@@ -22,7 +23,7 @@ class Send {
     poll(signal, 1, async () => { if (this.job && !this.job.isFinal) this.tick(); });
     this.message();
     poll(signal, 5, async () => {
-      if (this.job && (this.hasFailures || !this.knowsFailures)) await this.failures();
+      if (this.job?.totals) await this.failed.look(this.job, signal);
     });
   }
 
@@ -46,7 +47,7 @@ class Send {
     this.line = spark("Devices a second", "devices a second");
     this.services = serviceTable();
     this.facts = facts();
-    this.tellFailures = failureTable();
+    this.failed = failuresOf(this.id);
     this.phones = phones();
     this.messageNote = h("p", { class: "quiet-text", text: "Asking …" });
     this.elsewhere = this.commands();
@@ -55,7 +56,7 @@ class Send {
       h("p", {}, h("a", { href: "#/sends", text: "← Sends" })), this.head,
       h("section", { class: "card stack", "aria-label": "Progress" }, this.bar.node, this.progress.node,
         h("div", { class: "cards" }, this.count.node, this.rate.node, this.left.node, this.wrong.node), this.line.node),
-      section("By service", this.services.node), section("What failed, and why", this.tellFailures.node),
+      section("By service", this.services.node), section("What failed, and why", this.failed.node),
       section("The message", this.messageNote, this.phones.node),
       h("div", { class: "halves" }, h("section", { class: "card" }, h("h2", { text: "About it" }), this.facts.node), this.elsewhere.node), this.devices.node);
   }
@@ -83,7 +84,8 @@ class Send {
     this.tellFacts(job);
     this.tick();
     this.announce(job);
-    if (job.isFinal || hasFailed) Promise.all([this.failures(), this.devices.anew()]).catch((error) => say(reason(error), "bad"));
+    this.failed.tell(job);
+    if (job.isFinal || hasFailed) Promise.all([this.failed.look(job, this.signal), this.devices.anew()]).catch((error) => say(reason(error), "bad"));
   }
 
   took(job) {
@@ -112,12 +114,6 @@ class Send {
     if (error.status === 401) return ended.tell();
     rechip(this.state, "not there", "quiet");
     put(this.why, error.status === 404 ? "There is no such send; it may be so old that it was removed." : reason(error));
-  }
-
-  async failures() {
-    this.knowsFailures = true;
-    const found = this.hasFailures ? await get(`${this.path}/failures`) : { items: [], isComplete: true };
-    if (!this.signal.aborted) this.tellFailures.show(found);
   }
 
   async message() {
@@ -190,34 +186,4 @@ function serviceTable() {
     value("Targets", ({ targets }) => targets), value("Accepted", ({ accepted }) => accepted), value("Failed", failures), value("Expired", ({ expired }) => expired),
     value("Cancelled", ({ cancelled }) => cancelled), value("Open", ({ open }) => open),
   ]);
-}
-
-function failureTable() {
-  const list = table("Failures", ({ service, outcome }) => `${service} ${outcome}`, [
-    ["Service", "head", ({ service }, row) => serviceOf(row, service)],
-    ["Outcome", "short", ({ outcome }) => outcome],
-    ["Devices", "number", ({ count }) => number(count)],
-    ["Reasons, most frequent first", "long", ({ reasons }, row) => {
-      row.reasons ??= h("ul");
-      row.tell ??= rows(row.reasons, ({ reason, status }) => `${reason} ${status}`, makeReason);
-      row.tell(reasons);
-      return row.reasons;
-    }],
-  ]);
-  const note = h("p", { class: "quiet-text", text: "Nothing has failed." });
-  show(list.node, false);
-  return { node: h("div", { class: "stack" }, note, list.node), show({ items, isComplete, looked }) {
-    list.show(items);
-    show(list.node, items.length > 0);
-    show(note, items.length === 0 || !isComplete);
-    put(note, items.length === 0 ? "Nothing has failed." : `The counts are exact; the reasons are those of the ${number(looked)} devices that were looked at.`);
-  } };
-}
-
-/** A reason, how often, and a device that has it. */
-function makeReason({ reason, status, example }) {
-  const count = h("strong");
-  const row = h("li", {}, count, ` ${reason ?? "without a reason"}${status ? ` (${status})` : ""}`,
-    example ? h("span", { class: "under" }, "such as ", example.registration ? h("a", { href: deviceLink(example.registration), text: example.user ?? example.registration }) : `place ${example.place} of the list`) : null);
-  return { row, update: (now) => put(count, number(now.count)) };
 }

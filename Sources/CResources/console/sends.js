@@ -10,7 +10,7 @@ const size = 50;
 
 const stateChoices = [["", "every state"], ["unfinished", "under way"], ...Object.keys(states).map((state) => [state, state])];
 
-const names = ["label", "state", "user", "key", "service"];
+const names = ["label", "state", "failures", "user", "key", "service"];
 
 const chosenKey = "pushline.console.chosen";
 
@@ -34,13 +34,13 @@ class Sends {
       ["", "pick", (job, row) => this.box(job, row)],
       ["Send", "head", (job, row) => [linkOf(row, `#/sends/${job.id}`, named(job)), [job.label && audience(job), job.dryRun && "dry run"].filter(Boolean).join(" · ")]],
       ["Who", "long named", ({ key, user }) => key ?? user ?? "–"],
-      ["State", "short", ({ state }, row) => chipOf(row, state, states[state])],
+      ["State", "long", ({ state, reason }, row) => [chipOf(row, state, states[state]), reason ?? ""]],
       ["Progress", "bar-cell", (job, row) => barOf(row, named(job), job.progress ?? 0, job.isFinal)],
       ["Devices", "number", ({ totals }) => number(totals?.targets ?? 0)],
       ["Failed", "number", ({ totals }, row) => {
         row.failed ??= h("span");
         row.failed.className = failures(totals) > 0 ? "bad" : "";
-        return put(row.failed, percent(failures(totals), totals?.targets));
+        return [put(row.failed, percent(failures(totals), totals?.targets)), totals?.expired > 0 ? `${number(totals.expired)} expired` : ""];
       }],
       ["Accepted", "short", ({ accepted }, row) => timeOf(row, accepted)],
     ]);
@@ -56,6 +56,7 @@ class Sends {
       head("Sends", this.cancelChosen, this.cancelAll, session.mayAct ? h("a", { class: "button small", href: "#/compose", text: "Compose" }) : null),
       filters(this.values, [
         ["label", "Label", input({ "data-search": "", placeholder: "as it was given" })], ["state", "State", select(stateChoices)],
+        ["failures", "Outcome", select([["", "with and without failures"], ["true", "with failures"]])],
         ["user", "Account", input()], ["key", "Key", input()], ["service", "Service", select([["", "every service"], ...Object.entries(services)])],
       ], () => this.filter()),
       this.fault, this.list.node, this.none, h("p", { class: "hint", text: "Keys: j and k go down and up, Enter opens, x chooses, / goes to the filter." }));
@@ -168,8 +169,8 @@ class Sends {
     const open = this.shown.filter(({ id, isFinal }) => this.chosen.has(id) && !isFinal).length;
     show(this.cancelChosen, session.mayAct && open > 0);
     put(this.cancelChosen, `Cancel ${plural(open, "chosen send")}`);
-    const { label, user, key, state, service } = this.values;
-    show(this.cancelAll, session.mayAct && !service && (label || user || key || (state && state !== "unfinished")) && this.shown.some(({ isFinal }) => !isFinal));
+    const { label, user, key, state, service, failures } = this.values;
+    show(this.cancelAll, session.mayAct && !service && !failures && (label || user || key || (state && state !== "unfinished")) && this.shown.some(({ isFinal }) => !isFinal));
   }
 
   row(id) {

@@ -22,9 +22,10 @@ struct DeadLetterRoutes: Sendable {
 
     private func list(_ request: APIRequest) async throws -> Response {
         try request.caller.requireSeeingAll()
-        let list = try ListQuery(request, filters: ["queue", "type"])
+        let list = try ListQuery(request, filters: ["queue", "type", "reason", "job"])
         var query = DeadLetterQuery(app: request.app, cursor: try list.cursor, limit: try list.limit)
-        (query.queue, query.type) = (list["queue"], list["type"])
+        (query.queue, query.type, query.reason) = (list["queue"], list["type"], list["reason"])
+        query.job = try list.job
         let page = try await self.context.store.deadLetters(query)
         return .page(
             page.items.map { DeadLetterText(letter: $0, prefix: request.prefix).value(nil) },

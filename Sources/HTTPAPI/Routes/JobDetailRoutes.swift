@@ -11,6 +11,7 @@ import WebServing
 struct JobDetailRoutes: Sendable {
     let context: RouteContext
     private let permits: FairPermits
+    private let tallies: FailureTallies
 
     /// Failures that are counted at a time: each reads some thousand rows.
     private static let counted = 4
@@ -18,6 +19,8 @@ struct JobDetailRoutes: Sendable {
     init(context: RouteContext) {
         self.context = context
         self.permits = FairPermits(Self.counted)
+        let store = context.store
+        self.tallies = FailureTallies { try await Self.look($0, app: $1, in: store) }
     }
 
     var routes: [Route] {
@@ -48,19 +51,36 @@ struct JobDetailRoutes: Sendable {
     }
 
     private func failures(_ request: APIRequest) async throws -> Response {
-        let (job, _) = try await self.send(request, "a change of a registration has no devices")
-        guard let permit = self.permits.permit(for: try request.caller) else {
-            throw Problem.later(.serviceUnavailable, "too many failures are being counted at once", seconds: 2)
-        }
+        _ = try request.query.strict(known: [])
+        let (caller, id) = (try request.caller, try JobRoutes.id(request))
+        guard let permit = self.permits.permit(for: caller) else { throw Self.tooMany }
         defer { withExtendedLifetime(permit) {} }
+        guard let answer = await self.tallies.found(id, app: request.app) else { throw Self.tooMany }
+        guard let found = try answer.get(), caller.maySee(found.job) else { throw JobRoutes.missing }
+        LogContext.add(job: id)
+        guard found.job.work.kind == .send else {
+            throw Problem.notFound("a change of a registration has no devices")
+        }
+        return .json(found.json, status: .ok, cacheControl: "no-store")
+    }
+
+    private static let tooMany = Problem.later(
+        .serviceUnavailable,
+        "too many failures are being counted at once",
+        seconds: 2
+    )
+
+    private static func look(_ id: JobID, app: AppID, in store: any JobStore) async throws -> FailureTallies.Found? {
+        guard let job = try await store.job(id, app: app) else { return nil }
+        guard job.work.kind == .send else { return FailureTallies.Found(job: job, json: []) }
         var tally = FailureTally()
-        var query = DeliveryQuery(job: job.id, app: request.app, limit: 1000)
+        var query = DeliveryQuery(job: job.id, app: app, limit: 1000)
         repeat {
-            let page = try await self.context.store.deliveries(query)
+            let page = try await store.deliveries(query)
             tally.add(page.items)
             query.cursor = page.cursor
         } while query.cursor != nil && tally.looked < FailureTally.most
-        return .json(tally.json(of: job, isComplete: query.cursor == nil))
+        return FailureTallies.Found(job: job, json: tally.json(of: job, isComplete: query.cursor == nil).bytes)
     }
 
     /// The send that is asked about, if the caller may see it.

@@ -23,7 +23,7 @@ struct JobRoutes: Sendable {
         let caller = try request.caller
         let list = try ListQuery(
             request,
-            filters: ["state", "service", "user", "key", "since", "kind", "label", "unfinished"]
+            filters: ["state", "service", "user", "key", "since", "kind", "label", "unfinished", "failures"]
         )
         var query = JobQuery(
             app: request.app,
@@ -34,6 +34,7 @@ struct JobRoutes: Sendable {
             kind: try list.choice("kind", JobKind.allCases.map(\.rawValue), JobKind.init(rawValue:)),
             label: try list.label,
             isUnfinished: try list.flag("unfinished") ?? false,
+            hasFailures: try list.flag("failures") ?? false,
             since: try list.time("since"),
             cursor: try list.cursor,
             limit: try list.limit

@@ -60,6 +60,14 @@ struct ListQuery {
         }
     }
 
+    var job: JobID? {
+        get throws {
+            guard let text = self.values["job"] else { return nil }
+            guard let id = JobID(text) else { throw Problem.invalid("job", "must be the id of a job") }
+            return id
+        }
+    }
+
     func flag(_ name: String) throws -> Bool? { try self.choice(name, ["true", "false"], Bool.init) }
 
     var label: JobLabel? {

@@ -90,44 +90,44 @@ final class Overviews: Sendable {
         let queues = WorkQueue.allCases.map {
             QueueRoutes.text($0, load: standing.queues[$0], pauses: standing.pauses, app: app)
         }
-        let members: [(String, JSONValue?)] = [
-            ("at", .string(Timestamp.now.iso8601)), ("version", .string(context.configuration.version)),
-            (
-                "sends",
-                .members([
-                    "items": .array(seen.map { .written($0.text(prefix: prefix).bytes) }),
-                    "isComplete": .bool(sends.cursor == nil),
-                ])
-            ),
-            (
-                "rate",
-                .object(
-                    rates.sorted { $0.key < $1.key }.map { pns, rate in
-                        JSONValue.Member(pns.rawValue, .number(String((rate * 10).rounded() / 10)))
-                    }
-                )
-            ),
-            ("queues", .array(queues)),
-            ("broker", .string(broker.word)), ("brokerFault", broker.blockedReason.map { .string($0) }),
-            ("processes", ProcessText(context.processes, app: app).value),
-            (
-                "dead",
-                .members([
-                    "count": .integer(min(standing.dead, Self.countedDead)),
-                    "isComplete": .bool(standing.dead <= Self.countedDead),
-                ])
-            ),
-            (
-                "space",
-                standing.room.space.map { space in
-                    .members([
-                        "store": .number("\(space.store)"), "log": .number("\(space.log)"),
-                        "free": .number("\(space.free)"),
-                    ])
-                }
-            ),
-            ("backup", standing.room.backup.map { .string($0.iso8601) }),
-        ]
-        return JSONValue.object(members.compactMap { name, value in value.map { JSONValue.Member(name, $0) } }).bytes
+        return JSONValue.members([
+            "at": .string(Timestamp.now.iso8601), "version": .string(context.configuration.version),
+            "sends": .members([
+                "items": .array(seen.map { .written($0.text(prefix: prefix).bytes) }),
+                "isComplete": .bool(sends.cursor == nil),
+            ]),
+            "rate": Self.text(rates), "queues": .array(queues),
+            "broker": .string(broker.word), "brokerFault": broker.blockedReason.map { .string($0) },
+            "processes": ProcessText(context.processes, app: app).value,
+            "dead": .members([
+                "count": .integer(min(standing.dead, Self.countedDead)),
+                "isComplete": .bool(standing.dead <= Self.countedDead),
+            ]),
+            "ended": Self.ended(standing), "space": standing.room.space.map(Self.text),
+            "backup": standing.room.backup.map { .string($0.iso8601) },
+        ]).bytes
+    }
+
+    private static func text(_ rates: [PushService: Double]) -> JSONValue {
+        .object(
+            rates.sorted { $0.key < $1.key }.map { pns, rate in
+                JSONValue.Member(pns.rawValue, .number(String((rate * 10).rounded() / 10)))
+            }
+        )
+    }
+
+    /// The sends that did not get to their devices.
+    private static func ended(_ standing: AppStanding) -> JSONValue {
+        .members([
+            "expired": .integer(standing.ended[.expired] ?? 0),
+            "abandoned": .integer(standing.ended[.abandoned] ?? 0),
+            "since": .string(Timestamp.now.advanced(by: .zero - AppStanding.endedWithin).iso8601),
+        ])
+    }
+
+    private static func text(_ space: StoreSpace) -> JSONValue {
+        .members([
+            "store": .number("\(space.store)"), "log": .number("\(space.log)"), "free": .number("\(space.free)"),
+        ])
     }
 }

@@ -108,6 +108,9 @@ struct QueueRoutes: Sendable {
             "oldestSeconds": load.members > 0 ? .integer(Int(load.oldest.components.seconds)) : nil,
             "open": isDelivering ? .integer(load.open) : nil,
             "deferred": isDelivering ? .integer(load.deferred) : nil,
+            "delayed": load.delay.map { delay in
+                .members(["seconds": .integer(Int(delay.age.components.seconds)), "reason": .string(delay.reason)])
+            },
         ])
     }
 }

@@ -68,7 +68,23 @@ struct OverviewLines {
             let name = refusal.credential.map { " (credential \($0))" } ?? ""
             return "refused: \(refusal.service)\(name) since \(JobLines.moment(refusal.since)): \(refusal.reason)"
         }
-        return Set(breakers).sorted() + Set(refusals).sorted() + Set(ends).sorted()
+        return Set(breakers).sorted() + Set(refusals).sorted() + Set(ends).sorted() + self.held + self.ended
+    }
+
+    /// Work that has been tried again for a minute or longer.
+    private var held: [String] {
+        self.overview.queues.compactMap { queue in
+            guard let delayed = queue.delayed, delayed.seconds >= 60 else { return nil }
+            return "held up: \(queue.name) for \(delayed.seconds) s: \(delayed.reason)"
+        }
+    }
+
+    /// Sends of the last day that did not get to their devices.
+    private var ended: [String] {
+        let ended = self.overview.ended
+        return [("expired", ended.expired), ("abandoned", ended.abandoned)].filter { $0.1 > 0 }.map { state, count in
+            "\(Plural.of(count, "send")) \(state) since \(JobLines.moment(ended.since)): pushline jobs --state \(state)"
+        }
     }
 
     private var processes: [String] {

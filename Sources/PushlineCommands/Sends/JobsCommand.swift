@@ -47,6 +47,9 @@ struct ListJobsCommand: AsyncParsableCommand {
     @Option(help: "Only sends with this label.")
     var label: String?
 
+    @Flag(help: "Only sends of which something failed, expired or was abandoned.")
+    var failures = false
+
     @OptionGroup var list: RecentOptions
 
     private static let kinds = JobKind.allCases.map(\.rawValue) + [Self.allKinds]
@@ -66,6 +69,7 @@ struct ListJobsCommand: AsyncParsableCommand {
                 service: self.service.map(PushNotification.Service.init(rawValue:)),
                 user: self.user,
                 label: self.label,
+                failures: self.failures,
                 since: self.list.moment,
                 limit: limit,
                 cursor: cursor

@@ -50,6 +50,8 @@ package struct DeadLetterQuery: Sendable {
     package var queue: String?
     package var type: String?
     package var reason: String?
+    /// Those of this job alone; nil = of any.
+    package var job: JobID?
     /// The newest one to list: later ones are left out.
     package var upTo: Int64?
     /// The cursor of the page before.

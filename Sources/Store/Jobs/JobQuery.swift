@@ -18,6 +18,8 @@ package struct JobQuery: Sendable {
     package var label: JobLabel?
     /// Whether it is for jobs that have not come to their end alone.
     package var isUnfinished: Bool
+    /// Whether it is for sends alone of which something failed: a device failed or expired, or the send expired or was abandoned.
+    package var hasFailures: Bool
     package var since: Timestamp?
     /// The newest one to list: later ones are left out.
     package var upTo: JobID?
@@ -34,6 +36,7 @@ package struct JobQuery: Sendable {
         kind: JobKind? = nil,
         label: JobLabel? = nil,
         isUnfinished: Bool = false,
+        hasFailures: Bool = false,
         since: Timestamp? = nil,
         upTo: JobID? = nil,
         cursor: String? = nil,
@@ -47,6 +50,7 @@ package struct JobQuery: Sendable {
         self.kind = kind
         self.label = label
         self.isUnfinished = isUnfinished
+        self.hasFailures = hasFailures
         self.since = since
         self.upTo = upTo
         self.cursor = cursor

@@ -18,4 +18,9 @@ extension QueueLoad {
         case (.deliver, .deferred): self.deferred += members
         }
     }
+
+    /// Adds what is tried again in one group of messages; the oldest is kept.
+    package mutating func add(_ delay: Delay) {
+        guard let known = self.delay, known.age >= delay.age else { return self.delay = delay }
+    }
 }

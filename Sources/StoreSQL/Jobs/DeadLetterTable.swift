@@ -102,7 +102,7 @@ extension DeadLetterQuery {
     fileprivate var conditions: [SQLStatement] {
         [
             self.queue.map { "dead.queue = \($0)" }, self.type.map { "dead.type = \($0)" },
-            self.reason.map { "dead.reason = \($0)" },
+            self.reason.map { "dead.reason = \($0)" }, self.job.map { "dead.job = \($0)" },
         ].compactMap(\.self)
     }
 }

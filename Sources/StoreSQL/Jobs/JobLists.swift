@@ -140,11 +140,13 @@ extension JobQuery {
     fileprivate func end(before: Int64, findsStates: Bool) -> SQLStatement? {
         let isFiltered =
             self.kind != nil || self.since != nil || self.pns != nil || self.state != nil || self.isUnfinished
+            || self.hasFailures
         guard isFiltered || self.label != nil && self.isOfCaller else { return nil }
         let owner: SQLStatement? =
             self.label.map { "AND label = \($0.text)" } ?? self.user.map { "AND \"user\" = \($0.key.text)" }
             ?? self.key.map { "AND key = \($0)" }
-        let all: SQLStatement? = findsStates || self.isOfFailed ? nil : ""
+        // What failed stands in no index.
+        let all: SQLStatement? = (findsStates || self.isOfFailed) && !self.hasFailures ? nil : ""
         guard let owner = owner ?? all else { return nil }
         return """
             SELECT sequence FROM job WHERE app = \(SQLStatement.app(self.app)) \(owner) AND sequence < \(before)
@@ -183,6 +185,7 @@ extension JobQuery {
             let isIndexed = !self.isOfCaller && self.label == nil
             conditions.append(isIndexed ? "job.finished IS NULL" : "coalesce(job.finished, 0) = 0")
         }
+        if self.hasFailures { conditions.append(Self.isFailing) }
         return SQLStatement(joining: conditions, with: " AND ")
     }
 
@@ -200,12 +203,21 @@ extension JobQuery {
         // The states in the index; most jobs are completed and not in it.
         guard isIndexed, state != .completed else { return shown }
         guard state.isFinal else { return "\(shown) AND job.finished IS NULL" }
-        let failed = SQLStatement.text(
-            forSQLite: "job.state > \(Job.State.completed.number)",
-            forPostgreSQL: "job.failed = \(state.number)"
-        )
-        return "\(shown) AND \(raw: failed)"
+        return "\(shown) AND \(JobTable.isFailed(as: state))"
     }
+
+    /// A send of which something failed; of a count that several write, the sum of their rows.
+    private static let isFailing: SQLStatement = {
+        let states = [Job.State.abandoned, .expired].map { String($0.number) }.joined(separator: ", ")
+        let classes: [DeliveryCountClass] = [.expired] + FailureClass.allCases.map { .failed($0) }
+        let numbers = classes.map { String($0.number) }.joined(separator: ", ")
+        return """
+            job.kind = \(raw: "\(JobKind.send.number)") AND (+job.state IN (\(raw: states)) OR EXISTS (
+                SELECT 1 FROM delivery_count AS wrong
+                WHERE wrong.job = job.sequence AND wrong.class IN (\(raw: numbers))
+                GROUP BY wrong.class HAVING sum(wrong.count) > 0))
+            """
+    }()
 
     private static let isPublished: SQLStatement = "message.state = \(raw: "\(MessageState.published.rawValue)")"
 

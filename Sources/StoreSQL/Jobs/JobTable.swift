@@ -49,6 +49,30 @@ package enum JobTable {
         ]
     }
 
+    // MARK: Ends
+
+    /// That a job ended so, otherwise than completed, by the index of these that every engine has.
+    ///
+    /// SQLite would take what names its index for a better way than the state itself, and go through all that failed, unless told.
+    static func isFailed(as state: Job.State) -> SQLStatement {
+        let failed = SQLStatement.text(
+            forSQLite: "likely(job.\(JobTransition.failed))",
+            forPostgreSQL: "job.failed = \(state.number)"
+        )
+        return "\(raw: failed)"
+    }
+
+    /// How many sends of an app have ended so since a time, among the newest jobs that did.
+    static func ended(_ state: Job.State, of app: AppID, since: Timestamp) -> SQLStatement {
+        """
+        SELECT count(*) AS ended FROM (
+            SELECT kind, finished FROM job
+            WHERE app = \(SQLStatement.app(app)) AND job.state = \(raw: "\(state.number)") AND \(self.isFailed(as: state))
+            ORDER BY sequence DESC LIMIT \(raw: "\(AppStanding.mostEnded)")
+        ) AS newest WHERE kind = \(raw: "\(JobKind.send.number)") AND finished >= \(since)
+        """
+    }
+
     // MARK: Times
 
     private static let isScheduled = SQLStatement(

@@ -62,6 +62,31 @@ package enum QueueTable {
         ) AS counted
         """
     }
+
+    /// The messages of a group that are looked at for what is tried again.
+    private static let mostDelayed = 100
+
+    /// Of the first messages of a group, the oldest that was tried and did not get on: when its first job began to wait, and why it waits.
+    static func delay(in group: SQLRow) throws -> SQLStatement {
+        // One that was published again may have the reason still for which it was deferred before.
+        let isDeferred = try MessageState(stored: group["state"]) == .deferred
+        return """
+            SELECT began, reason FROM (
+                SELECT coalesce(\(raw: isDeferred ? "early.reason" : "NULL"), (
+                        SELECT retry_reason FROM batch WHERE batch.message = early.id AND batch.open = 1 LIMIT 1)) AS reason,
+                    CASE WHEN early.first > 0 THEN (SELECT coalesce(starts_at, accepted) FROM job WHERE sequence = early.first)
+                        ELSE (SELECT coalesce(job.starts_at, job.accepted) FROM batch JOIN job ON job.sequence = batch.job
+                            WHERE batch.message = early.id AND batch.open = 1 LIMIT 1) END AS began
+                FROM (
+                    SELECT id, first, reason FROM message
+                    WHERE priority = \(try group["priority"] as Int) AND app = \(try group["app"] as Int64)
+                        AND queue = \(try group["queue"] as Int) AND state = \(try group["state"] as Int)
+                        AND blocked_on = \(try group["blocked_on"] as Int)
+                    ORDER BY due LIMIT \(raw: "\(self.mostDelayed)")
+                ) AS early
+            ) AS delayed WHERE reason IS NOT NULL AND began IS NOT NULL ORDER BY began, reason LIMIT 1
+            """
+    }
 }
 
 extension StoreHealth where Self: SQLEngine {
@@ -78,15 +103,21 @@ extension StoreHealth where Self: SQLEngine {
     }
 
     package func standing(of app: AppID, mostDead: Int) async throws -> AppStanding {
-        let (groups, pauses, dead) = try await self.rows(
-            QueueTable.groups(of: app, now: self.clock.now),
-            PauseTable.all,
-            DeadLetterTable.count(of: app, limit: mostDead)
+        let since = self.clock.wall.advanced(by: .zero - AppStanding.endedWithin)
+        let states = [Job.State.expired, .abandoned]
+        let found = try await self.rows(
+            [
+                QueueTable.groups(of: app, now: self.clock.now), PauseTable.all,
+                DeadLetterTable.count(of: app, limit: mostDead),
+            ] + states.map { JobTable.ended($0, of: app, since: since) }
         )
+        var ended: [Job.State: Int] = [:]
+        for (state, rows) in zip(states, found.dropFirst(3)) { ended[state] = try rows.first?["ended"] ?? 0 }
         return AppStanding(
-            queues: try await self.loads(of: groups, app: app),
-            pauses: try PauseTable.pauses(pauses),
-            dead: try dead.first?["dead"] ?? 0,
+            queues: try await self.loads(of: found[0], app: app),
+            pauses: try PauseTable.pauses(found[1]),
+            dead: try found[2].first?["dead"] ?? 0,
+            ended: ended,
             room: self.room
         )
     }
@@ -106,10 +137,16 @@ extension StoreHealth where Self: SQLEngine {
             let groups = try rows[start..<min(start + 8, rows.count)].map { row in
                 (row: row, queue: try WorkQueue(number: row["queue"]))
             }
-            let counts = try await self.rows(
-                groups.map { try QueueTable.members(of: $0.row, limit: max(0, left[$0.queue] ?? 0)) }
-            )
-            for ((row, queue), count) in zip(groups, counts.compactMap(\.first)) {
+            let counts = try groups.map { try QueueTable.members(of: $0.row, limit: max(0, left[$0.queue] ?? 0)) }
+            // Retries are for those who look at an app.
+            let delays = try app == nil ? [] : groups.map { try QueueTable.delay(in: $0.row) }
+            let answers = try await self.rows(counts + delays)
+            for ((_, queue), found) in zip(groups, answers.dropFirst(groups.count)) {
+                guard let row = found.first else { continue }
+                let age = Duration.milliseconds(max(0, wall.clampedSubtracting(try row["began"])))
+                loads[queue]?.add(QueueLoad.Delay(age: age, reason: try row["reason"]))
+            }
+            for ((row, queue), count) in zip(groups, answers.prefix(groups.count).compactMap(\.first)) {
                 left[queue]? -= try count["messages"]
                 let age = try (row["began"] as Int64?).map { began in
                     Duration.milliseconds(max(0, wall.clampedSubtracting(began)))
