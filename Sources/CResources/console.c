@@ -62,6 +62,9 @@ static const uint8_t sends_js[] = {
 static const uint8_t setup_js[] = {
 #embed "console/setup.js"
 };
+static const uint8_t stopping_js[] = {
+#embed "console/stopping.js"
+};
 static const uint8_t table_js[] = {
 #embed "console/table.js"
 };
@@ -100,6 +103,7 @@ static const struct page_file files[] = {
     {"send.js", SCRIPT, BYTES(send_js)},
     {"sends.js", SCRIPT, BYTES(sends_js)},
     {"setup.js", SCRIPT, BYTES(setup_js)},
+    {"stopping.js", SCRIPT, BYTES(stopping_js)},
     {"table.js", SCRIPT, BYTES(table_js)},
     {"console.css", "text/css; charset=utf-8", BYTES(console_css)},
     {"api.js", SCRIPT, BYTES(api_js)},

@@ -24,7 +24,8 @@ def in_both_schemes(console, name, is_whole=True):
 
 def accessible(console, axe, images):
     """No page is wider than the screen or has anything that axe finds, in both schemes at three widths."""
-    for place in PAGES:
+    job = console.answer("GET", "jobs?label=together&limit=1")[1]["items"][0]["id"]
+    for place in [*PAGES, "audience?tag=few", f"sends/{job}"]:
         console.go(place)
         console.browser.run(f"if (!window.axe) {{ {axe} }}")
         for scheme in ("dark", "light"):
@@ -35,7 +36,7 @@ def accessible(console, axe, images):
                 found = console.browser.run("return (await axe.run()).violations.map(rule => [rule.id, rule.nodes.map(node => node.html + ' ' + node.failureSummary)]);")
                 assert found == [], (place, scheme, width, found)
                 if width == 1440 or (place == "" and width == 360):
-                    picture(console, f"{images}/console-{place or 'overview'}-{'wide' if width == 1440 else 'narrow'}-{scheme}")
+                    picture(console, f"{images}/console-{place.split('/')[0].replace('?', '-') or 'overview'}-{'wide' if width == 1440 else 'narrow'}-{scheme}")
 
 
 def campaign(console, environment, devices):
