@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { moment } from "./format.js";
-import { filters, head, input, select } from "./page.js";
+import { filters, given, head, input, select } from "./page.js";
 import { listing } from "./listing.js";
 import { chipOf, linkOf, table } from "./table.js";
 
@@ -76,7 +76,14 @@ function aim(act, row) {
   const words = [user, matched === null ? (action.startsWith("dead.") && target ? `No. ${target}` : target) : `all that matched${matched ? `: ${matched}` : ""}`].filter(Boolean).join(": ").replace(/removed:\S+/, "a user who was removed");
   const page = actions[action]?.[1];
   if (!page || (page === "sends" && matched === null)) return words;
-  return linkOf(row, page === "audience" && user ? `#/audience?user=${encodeURIComponent(user)}` : `#/${page}`, words || { app: "its declaration", audience: "the devices" }[page] || "see the page");
+  const filter = page === "audience" ? given({ user }) : page === "sends" ? given({ ...conditions(matched), user }) : "";
+  return linkOf(row, `#/${page}${String(filter) && `?${filter}`}`, words || { app: "its declaration", audience: "the devices" }[page] || "see the page");
+}
+
+/** The sends that an act on all that matched was for; the state that they had is another now. */
+function conditions(matched) {
+  const [, label, key] = matched.match(/^(?:label (.*?))?(?:(?:^|, )state \w+)?(?:(?:^|, )key (.*))?$/) ?? [];
+  return { label, key };
 }
 
 function outcome({ state, result, job }) {

@@ -76,7 +76,7 @@ class Send {
     this.progress.show(job.progress ?? 0);
     this.count.show(number(done(totals)), whole > 0 ? `of ${job.isFinal || job.estimate === undefined ? "" : "about "}${number(whole)}` : job.isFinal ? "no device has it" : job.state === "scheduled" ? this.today : "looking for devices");
     this.wrong.show(number(failures(totals)), `${percent(failures(totals), done(totals))} of those done${totals.expired ? ` · ${number(totals.expired)} expired` : ""}${totals.cancelled ? ` · ${number(totals.cancelled)} cancelled` : ""}`);
-    if (job.state !== "scheduled") this.left.show(job.isFinal ? "0 s" : job.secondsLeft === undefined ? "–" : duration(job.secondsLeft), job.isFinal && job.finished ? `took ${this.took(job)}` : "at the slowest service");
+    if (job.state !== "scheduled") this.left.show(job.isFinal ? "0 s" : job.secondsLeft === undefined ? "–" : duration(job.secondsLeft), job.isFinal && job.finished ? (job.state === "cancelled" && !job.started ? "it never started" : `took ${this.took(job)}`) : "at the slowest service");
     this.services.show(Object.entries(job.counts ?? {}));
     const hasFailed = failures(totals) > 0 && !this.hasFailures;
     this.hasFailures = failures(totals) > 0;

@@ -39,7 +39,7 @@ export async function stoppedBy({ id, key, user, finished }) {
     const { items } = await get(`audit?${given({ action: "job.cancel", job: id, limit: 20 })}`);
     const act = items.find(({ state }) => state !== "refused");
     const matched = common(act?.target);
-    if (act) return `Cancelled by ${who(act.by)} at ${moment(act.at)}${matched === null ? "" : `, with all that matched${matched ? ` (${matched})` : ""}`}.`;
+    if (act) return `Cancelled by ${act.by.startsWith("key:") ? "the key " : ""}${who(act.by)} at ${moment(act.at)}${matched === null ? "" : `, with all that matched${matched ? ` (${matched})` : ""}`}.`;
     const sender = key ? `the key ${key}` : user;
     return finished ? `Cancelled at ${moment(finished)}: by no operator, so by who sent it${sender ? ` (${sender})` : ""}, or with the removal of a user.` : "";
   } catch (error) {
