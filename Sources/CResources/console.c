@@ -65,6 +65,9 @@ static const uint8_t sends_js[] = {
 static const uint8_t setup_js[] = {
 #embed "console/setup.js"
 };
+static const uint8_t stopping_js[] = {
+#embed "console/stopping.js"
+};
 static const uint8_t table_js[] = {
 #embed "console/table.js"
 };
@@ -107,6 +110,7 @@ static const struct page_file files[] = {
     {"send.js", SCRIPT, BYTES(send_js)},
     {"sends.js", SCRIPT, BYTES(sends_js)},
     {"setup.js", SCRIPT, BYTES(setup_js)},
+    {"stopping.js", SCRIPT, BYTES(stopping_js)},
     {"table.js", SCRIPT, BYTES(table_js)},
     {"trouble.js", SCRIPT, BYTES(trouble_js)},
     {"console.css", "text/css; charset=utf-8", BYTES(console_css)},

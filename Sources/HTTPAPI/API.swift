@@ -118,6 +118,7 @@ package struct API: Sendable {
             + JobBulkRoutes(context: context).routes
             + BulkRoutes(context: context).routes
             + RegistrationRoutes(context: context).routes
+            + RegistrationFindRoutes(context: context).routes
             + ChannelRoutes(context: context).routes
             + ContentRoutes(context: context).routes
             + AccountRoutes(context: context).routes

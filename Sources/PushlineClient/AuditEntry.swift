@@ -65,7 +65,7 @@ extension PushlineClient {
     /// What the app's operators have done, newest first; for operators.
     ///
     /// - Parameters:
-    ///   - author: Only by this one, as in ``AuditEntry/by``.
+    ///   - author: Only by this one, as in ``AuditEntry/by``, or by anybody of that name.
     ///   - action: Only this, as in ``AuditEntry/action``.
     ///   - state: Only in this state.
     ///   - since: Only since then.

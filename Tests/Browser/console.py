@@ -15,6 +15,7 @@ import sys
 import time
 import urllib.request
 
+import console_acts as acts
 import console_bulk as bulk
 import console_failures as failures
 import console_host as host
@@ -145,10 +146,12 @@ def play(console, environment, axe, images):
     step("a pause", scenes.pauses, console, environment)
     step("the list stays", scenes.list_stays, console, environment)
     expired = step("a send expires", failures.expires, console, environment)
-    step("audience", scenes.audience, console, environment)
+    step("finding a device", acts.finds, console, environment)
     step("people", scenes.people, console)
     step("a viewer", scenes.watches, console)
-    step("audit", scenes.audited, console)
+    step("a scheduled send", acts.scheduled, console, environment)
+    step("pausing all sends", acts.pauses_all, console, environment)
+    step("audit", acts.audited, console)
     # A process is gone after 15 seconds of silence: credentials are looked at meanwhile.
     with killed(environment, host.WORKER) as number:
         step("credentials", host.credentials, console, environment)

@@ -197,26 +197,6 @@ def watches(console):
     console.sign_in("boss")
 
 
-def audience(console, environment):
-    """Counted as one types, and a pasted token tells whose it is, without being shown."""
-    console.go("audience")
-    console.enter_into("Which", "crowd && !few")
-    console.until("document.getElementById('counted').textContent.includes('device')")
-    console.enter_into("By", "handle")
-    console.enter_into("What", environment["handle"])
-    console.press("Find")
-    console.shows("…", "#found")
-    assert environment["handle"] not in console.text("#found")
-
-
-def audited(console):
-    """Every act above has its row."""
-    console.go("audit")
-    for action in ("queue.pause", "queue.resume", "key.add", "key.revoke", "job.cancel"):
-        console.enter_into("Action", action)
-        console.until("[...document.querySelectorAll('#main tbody tr[data-key]')].some(row => row.innerText.includes(arguments[0]) && row.innerText.includes('done'))", action)
-
-
 def recovers(console, environment):
     """The API is killed while a page is open: it says so, keeps what it knew, and goes on by itself."""
     console.go("")

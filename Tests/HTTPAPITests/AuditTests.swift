@@ -103,6 +103,69 @@ import Undisturbed
         }
     }
 
+    /// By a bare name whoever has it is found; with its kind that one alone.
+    @Test func aNameAloneIsThatOfAnAccountOrAKey() async throws {
+        try await Harness.run { api async throws in
+            let (root, key) = (Harness.As.user("root"), try await api.key(.operator, name: "root"))
+            for (caller, queue) in [(root, "send"), (key, "register"), (root, "deliver.apns")] {
+                #expect(try await api.call(.post, "/api/queues/\(queue)/pause", as: caller).status == 200)
+            }
+            let all = ["account:root deliver.apns", "key:root register", "account:root send"]
+            func found(_ query: String) async throws -> [String] {
+                try await Self.entries(api, "?action=queue.pause&by=\(query)", as: root).map {
+                    "\($0["by"]?.text ?? "") \($0["target"]?.text ?? "")"
+                }
+            }
+            #expect(try await found("root") == all)
+            #expect(try await found("key:root") == [all[1]])
+            // Accounts are compared without letter case here, keys with it.
+            #expect(try await found("ROOT") == [all[0], all[2]])
+            for nobody in ["ann", "a:b", "%C2%AD", String(repeating: "x", count: 600)] {
+                #expect(try await found(nobody) == [])
+            }
+        }
+    }
+
+    /// Of one that was cancelled it is known by whom: by itself, or with all that matched.
+    @Test func whatWasDoneToASendIsFoundByIt() async throws {
+        var options = Harness.Options()
+        options.hub = .onlyRegisters
+        try await Harness.run(options) { api async throws in
+            let (root, shop) = (Harness.As.user("root"), try await api.key(.sender, name: "shop"))
+            func send(_ label: String) async throws -> String {
+                let body = #"{"to":{"tag":"news"},"body":"x","label":"\#(label)"}"#
+                return try #require(try await api.call(.post, "/api/sends", as: shop, body: body).json["id"]?.text)
+            }
+            func acts(_ id: String) async throws -> [JSONValue] { try await Self.entries(api, "?job=\(id)", as: root) }
+            let (single, own, one) = try await (send("spring"), send("spring"), send("summer"))
+            let (last, later) = try await (send("summer"), send("summer"))
+            #expect(try await api.call(.delete, "/api/jobs/\(single)", as: root).status < 300)
+            #expect(try await api.call(.delete, "/api/jobs/\(own)", as: shop).status < 300)
+            let all = #"{"label":"summer","upTo":"\#(last)"}"#
+            #expect(try await api.call(.post, "/api/jobs/cancel", as: root, body: all).json["cancelled"]?.number == 2)
+            let found = try #require(try await acts(single).first)
+            #expect(Self.words(found) == "account:root job.cancel \(single) done")
+            #expect(found["job"]?["id"]?.text == single && found["job"]?["label"]?.text == "spring")
+            for id in [one, last] {
+                let words = "account:root job.cancel all: label summer, up to \(last) done 2 cancelled"
+                #expect(try await acts(id).map(Self.words) == [words])
+            }
+            #expect(try await api.call(.delete, "/api/jobs/\(later)", as: shop).status < 300)
+            for id in [own, later] { #expect(try await acts(id).isEmpty) }
+        }
+    }
+
+    /// What stands behind a colon in a reason may be somebody's name.
+    @Test func ofAReasonOurOwnWordsAreKept() async throws {
+        try await Harness.run { api async throws in
+            let root = Harness.As.user("root")
+            let body = #"{"reason":"it cannot be read: ann","upTo":"7"}"#
+            #expect(try await api.call(.post, "/api/dead/discard", as: root, body: body).status == 200)
+            let words = "account:root dead.discard all: it cannot be read, up to 7 done 0 discarded"
+            #expect(try await Self.entries(api, as: root).map(Self.words) == [words])
+        }
+    }
+
     @Test func entriesAreTheAppsOwnAndForOperators() async throws {
         try await Harness.run { api async throws in
             let shop = try await api.key(.operator, name: "shop")
@@ -114,7 +177,9 @@ import Undisturbed
             }
             #expect(try await api.call(.get, "/api/audit", as: .nobody).status == 401)
             #expect(try await api.call(.get, "/api/apps/other/audit", as: shop).status == 401)
-            for query in ["by=ann", "by=account:", "action=none", "state=open", "since=now", "limit=0", "user=ann"] {
+            for query in [
+                "by=", "by=account:", "job=7", "action=none", "state=open", "since=now", "limit=0", "user=ann",
+            ] {
                 let answer = try await api.call(.get, "/api/audit?\(query)", as: shop)
                 #expect(answer.status == 400, "\(query)")
             }

@@ -161,6 +161,14 @@ import Undisturbed
         }
     }
 
+    /// Whatever an operator of an app may have done stands in the list to choose from.
+    @Test func theAuditKnowsEveryAction() throws {
+        let file = try #require(PageFiles.console.all["audit.js"])
+        let text = String(decoding: file.content.readableBytesView, as: UTF8.self)
+        let known = text.matches(of: #/^  "([a-z.]+)": \["/#.anchorsMatchLineEndings()).map { String($0.1) }
+        #expect(known == ActKind.all.map(\.rawValue).filter { !$0.hasPrefix("store.") })
+    }
+
     @Test func itsFilesAreServedSmall() async throws {
         try await Self.run { api async throws in
             var whole = 0

@@ -65,7 +65,7 @@ import Undisturbed
             #expect(left.map(\.reason) == ["gone", "other"])
             let acts = try await api.store.acts(ActQuery(app: .default)).items
             #expect(acts.map(\.result) == ["100 discarded", "1000 discarded"] && acts.allSatisfy { $0.state == .done })
-            #expect(acts.allSatisfy { $0.act.target?.contains("gone") == false })
+            #expect(acts.allSatisfy { $0.act.target?.hasPrefix("all: q, gone, up to ") == true })
         }
     }
 

@@ -29,9 +29,11 @@ import Undisturbed
         for _ in 0..<3 { _ = try await self.fixture.engine.record(self.act(other, .queuePause, by: "key:shop")) }
         let queries = [AppID.default, other, nil].flatMap { app in
             [
-                ActQuery(app: app, limit: 10), ActQuery(app: app, by: "key:shop", limit: 10),
+                ActQuery(app: app, limit: 10), ActQuery(app: app, by: ["key:shop"], limit: 10),
+                ActQuery(app: app, by: ["account:shop", "key:shop", "host:shop"], limit: 10),
+                ActQuery(app: app, kind: .jobCancel, job: .init(id: .make(), finished: .now), limit: 10),
                 ActQuery(app: app, kind: .queuePause, limit: 10), ActQuery(app: app, state: .begun, limit: 10),
-                ActQuery(app: app, by: "key:shop", kind: .keyAdd, since: .now, limit: 10),
+                ActQuery(app: app, by: ["key:shop"], kind: .keyAdd, since: .now, limit: 10),
             ]
         }
         for query in queries {

@@ -287,9 +287,11 @@ enum Everything {
         try await store.record(.end(number, .done))
         for app in [AppID.default, nil] {
             _ = try await store.acts(ActQuery(app: app))
-            _ = try await store.acts(ActQuery(app: app, by: user.caller, since: .now))
+            _ = try await store.acts(ActQuery(app: app, by: [user.caller], since: .now))
+            _ = try await store.acts(ActQuery(app: app, job: .init(id: .make(), finished: .now)))
+            _ = try await store.acts(ActQuery(app: app, kind: .jobCancel, job: .init(id: .make(), finished: nil)))
             _ = try await store.acts(ActQuery(app: app, kind: .queuePause, state: .done))
-            _ = try await store.acts(ActQuery(app: app, by: user.caller, kind: .queuePause))
+            _ = try await store.acts(ActQuery(app: app, by: [user.caller], kind: .queuePause))
         }
     }
 }

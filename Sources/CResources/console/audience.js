@@ -2,14 +2,20 @@
 
 import { call } from "./api.js";
 import { h, show } from "./dom.js";
-import { chip, number, serviceName } from "./format.js";
-import { act, ask, button, empty, field, get, given, head, input, say, select, session } from "./page.js";
+import { chip, plural, serviceName } from "./format.js";
+import { act, ask, button, empty, field, given, head, input, post, say, session } from "./page.js";
 import { listing } from "./listing.js";
-import { chipOf, table, timeOf } from "./table.js";
+import { chipOf, linkOf, table, timeOf } from "./table.js";
 import { audienceFields } from "./counting.js";
 
-export function open(main, view) {
-  main.append(head("Audience"), counting(view), finding(view));
+/** As what something is found that stands in the address then. A token never does: whoever has it can write to its device. */
+const kinds = ["id", "user", "tag"];
+
+export function open(main, { query, keep, signal }) {
+  // Two questions share the page's address.
+  const values = Object.fromEntries(["kind", "which", ...kinds].map((name) => [name, query.get(name) ?? ""]));
+  const keepToo = (some) => keep(Object.assign(values, some));
+  main.append(head("Audience"), counting({ query, keep: keepToo, signal }), finding({ query, keep: keepToo, signal }));
 }
 
 function counting({ query, keep, signal }) {
@@ -25,47 +31,63 @@ function counting({ query, keep, signal }) {
   return h("section", { class: "card stack" }, h("h2", { text: "How many" }), fields.node, h("div", {}, link));
 }
 
-const ways = [["user", "User", "ann"], ["tag", "Tag", "early-birds"], ["id", "Id of a registration", "phone-17"], ["handle", "Token or other handle", "pasted whole"]];
-
-function finding({ query, signal }) {
-  const way = field("By", select(ways, ways.find(([name]) => query.has(name))?.[0] ?? "user"));
-  const what = field("What", input({ "data-search": "", maxlength: "2048", value: query.get(way.input.value) ?? "" }));
+function finding({ query, keep, signal }) {
+  const box = field("Token, id, user or tag", input({ "data-search": "", maxlength: "2048", value: query.get(kinds.find((kind) => query.has(kind))) ?? "" }),
+    "Whole, as it was given: a token from a log, a registration's id, a user's name");
   const found = h("div", { id: "found", class: "stack" });
-  const hint = () => { what.input.placeholder = ways.find(([name]) => name === way.input.value)[2]; };
-  const look = async () => {
-    const [kind, value] = [way.input.value, what.input.value.trim()];
-    if (!value) return;
-    const again = () => look();
-    const list = table("Devices", ({ id }) => id, columns(again));
-    const parts = [];
-    if (kind === "id") {
-      const item = await get(`registrations/${encodeURIComponent(value)}`).catch((error) => (error.status === 404 ? null : Promise.reject(error)));
-      list.show(item ? [item] : []);
-      parts.push(item ? list.node : empty("No device has this id", "Ids are compared whole."));
-    } else {
-      const shown = listing({ list, path: "registrations", values: { [kind]: value }, signal,
-        nothing: ["No device is found", ""], noMatch: ["No device is found", kind === "handle" ? "A token is compared whole: paste all of it. A device that was removed has none any more." : "Names and tags are compared whole."] });
-      await shown.anew();
-      parts.push(shown.node);
-      if (kind === "user" && session.mayAct) parts.push(h("p", {}, button(`Remove ${value} with all there is …`, "danger small", () => removeUser(value))));
-    }
-    found.replaceChildren(...parts);
+  let round = 0;
+  // Asked in a body: a token in an address would be in the logs of proxies.
+  const look = async (isWanted = () => true) => {
+    const [what, mine] = [box.input.value.trim(), (round += 1)];
+    if (!what) return found.replaceChildren();
+    const answer = await post("registrations/find", { what });
+    if (signal.aborted || mine !== round) return;
+    const parts = answer.found.filter(isWanted);
+    const again = () => look(isWanted);
+    const sections = await Promise.all(parts.map((part) => shown(part, what, signal, again)));
+    if (signal.aborted || mine !== round) return;
+    if (parts.length === 0) sections.push(empty("Nothing is found", "It is no device's token or id, and nobody's name or tag here. Each is compared whole, so paste all of it; a device that was removed has no token any more."));
+    found.replaceChildren(...sections);
+    const known = parts.flatMap(({ by, items }) => (by !== "handle" ? [[by, what]] : items.length === 1 ? [["id", items[0].id]] : []));
+    keep(Object.fromEntries([...kinds.map((kind) => [kind, ""]), ...known]));
   };
+  const go = h("button", { id: "find", text: "Find" });
   const form = h("form", { class: "pair", role: "search", "aria-label": "Find a device", on: { submit: (event) => {
     event.preventDefault();
-    act(go, look);
-  } } }, way.node, what.node);
-  const go = h("button", { id: "find", text: "Find" });
-  form.append(h("div", { class: "field" }, h("span", { text: "\u00a0", "aria-hidden": "true" }), go));
-  way.input.addEventListener("change", hint);
-  hint();
-  if (what.input.value) act(go, look);
-  return h("section", { class: "stack" }, h("div", { class: "card stack" }, h("h2", { text: "Whose device is it" }), form), found);
+    act(go, () => look());
+  } } }, box.node, h("div", { class: "field" }, h("span", { text: "\u00a0", "aria-hidden": "true" }), go));
+  if (box.input.value) act(go, () => look(({ by }) => query.has(by)));
+  return h("section", { class: "stack" }, h("div", { class: "card stack" }, h("h2", { text: "Find a device" }), form), found);
+}
+
+/** Those that were found as one kind, with how many they are and what can be done. */
+async function shown({ by, items }, what, signal, again) {
+  const list = table("Devices", ({ id }) => id, columns(again));
+  const [first] = items;
+  const section = (title, ...parts) => h("section", { class: "stack", data: { by } }, h("h2", { text: title }), parts);
+  if (by === "handle" || by === "id") {
+    list.show(items);
+    return section(by === "id" ? `The device ${first.id}` : "The device with this token", links(first.user, first), h("p", { class: "quiet-text", text: plural(items.length, "device") }), list.node);
+  }
+  const all = listing({ list, path: "registrations", values: { [by]: what }, signal, nothing: ["No device is there any more", ""],
+    counted: (count, isComplete) => (isComplete ? plural(count, "device") : `The first ${plural(count, "device")}; there are more.`) });
+  await all.anew();
+  return by === "user" ? section(`The devices of ${first.user}`, links(first.user), all.node) : section(`Devices with the tag ${what}`, all.node);
+}
+
+/** Where to go on from a device or its user. */
+function links(user, device) {
+  const link = (words, href) => h("a", { class: "button quiet small", href, text: words });
+  const to = user ? ["user", user] : ["registrations", device.id];
+  return h("div", { class: "line" }, device && user ? link(`All devices of ${user}`, `#/audience?${given({ user })}`) : null,
+    session.mayAct ? link(user ? `Write to ${user}` : "Write to it", `#/compose?${given({ kind: to[0], which: to[1] })}`) : null,
+    user ? link(`Sent by ${user}`, `#/sends?${given({ user })}`) : null,
+    !device && session.mayAct ? button(`Remove ${user} with all there is …`, "danger small", () => removeUser(user)) : null);
 }
 
 const columns = (again) => [
   ["Device", "head", ({ handle, service, id, credential }, row) => [row.handle ??= h("code", { text: handle ?? "–" }), [service && serviceName(service), id, credential].filter(Boolean).join(" · ")]],
-  ["User", "long named", ({ user }) => user ?? "–"],
+  ["User", "long named", ({ user }, row) => (user ? linkOf(row, `#/audience?${given({ user })}`, user) : "–")],
   ["State", "long", ({ state, ended }, row) => [chipOf(row, state, state === "live" ? "good" : "quiet"), ended?.reason ?? ""]],
   ["Tags", "long", ({ tags }, row) => row.tags ??= h("div", { class: "tags" }, tags.slice(0, 12).map((tag) => chip(tag, "quiet")), tags.length > 12 ? `and ${tags.length - 12} more` : null)],
   ["Changed", "short", ({ updated }, row) => timeOf(row, updated)],

@@ -104,6 +104,17 @@ export function audience(job) {
   return more > 0 ? `${first} and ${number(more)} more` : first;
 }
 
+/** The same in words, for a sentence. */
+export function whom(job) {
+  const { to, toCount, expression } = job;
+  const at = job.services ? ` at ${job.services.map(serviceName).join(" and ")}` : "";
+  if (expression) return `the devices that match ${expression}${at}`;
+  if (!to) return audience(job) + at;
+  const users = to.every((tag) => tag.startsWith("username:"));
+  const isOne = (toCount ?? to.length) === 1;
+  return `the devices ${users ? "of" : isOne ? "with the tag" : "with one of the tags"} ${audience(job)}${at}`;
+}
+
 export const failures = (counts) => Object.values(counts?.failed ?? {}).reduce((sum, count) => sum + count, 0);
 
 /** How many devices have their outcome. */

@@ -6,10 +6,11 @@ import { restore } from "./table.js";
 
 /**
  * Shows the list at a path of the API, filtered by `values`. `nothing` and `noMatch` are the title and words of an empty list; with
- * `seconds` its beginning is asked for again, and what was there stays. `key` tells one item from another.
+ * `seconds` its beginning is asked for again, and what was there stays. `key` tells one item from another. `counted` says above the list
+ * how many it has.
  */
-export function listing({ list, path, values, signal, seconds, nothing, noMatch = nothing, limit = 50, key = ({ id }) => id }) {
-  const [fault, none] = [faultLine(), h("div")];
+export function listing({ list, path, values, signal, seconds, nothing, noMatch = nothing, limit = 50, key = ({ id }) => id, counted = () => "" }) {
+  const [fault, none, count] = [faultLine(), h("div"), h("p", { class: "quiet-text", role: "status" })];
   const more = button("More", "quiet small", (element) => act(element, async () => {
     const found = await piece(path, { ...values, limit, cursor });
     [items, cursor] = [[...items, ...found.items], found.cursor];
@@ -22,6 +23,7 @@ export function listing({ list, path, values, signal, seconds, nothing, noMatch 
     list.show(items);
     show(list.node, items.length > 0);
     show(none, items.length === 0);
+    put(count, items.length > 0 ? counted(items.length, cursor === undefined) : "");
     show(more.parentElement, cursor);
     if (items.length === 0) none.replaceChildren(empty(...(Object.values(values).some(Boolean) ? noMatch : nothing)));
   }
@@ -51,5 +53,5 @@ export function listing({ list, path, values, signal, seconds, nothing, noMatch 
     return look().catch(refused);
   };
   if (seconds) poll(signal, seconds, look, refused);
-  return { node: h("div", { class: "stack" }, fault, list.node, none), anew };
+  return { node: h("div", { class: "stack" }, fault, count, list.node, none), anew };
 }

@@ -22,7 +22,11 @@ export function say(words, kind = "good") {
 export const speak = (words) => put(seen("spoken"), words);
 
 /** Why the server did not do it: a refusal has its own words, and is not taken for a server that is away. */
-export const reason = (error) => (error.status || !(error instanceof TypeError) ? error.message : "the server does not answer; nothing is known of what became of it");
+export function reason(error) {
+  if (!error.status) return error instanceof TypeError ? "the server does not answer; nothing is known of what became of it" : error.message;
+  // Its number says nothing to a reader, but where there are no words.
+  return error.message.replace(/^\d{3}: /, "").replace(/^(\d{3})$/, "the server refuses it ($1)");
+}
 
 /** Does what a button is for: it cannot be pressed again meanwhile, and what goes wrong is said. Whether it went well. */
 export async function act(button, work) {
@@ -101,6 +105,8 @@ export function button(words, kind, work, { id, about } = {}) {
 export function filters(values, fields, changed) {
   const entry = ([name, words, element]) => {
     element.value = values[name] ?? "";
+    // What is no choice is not asked for, such as in an address from elsewhere.
+    values[name] = element.value;
     element.addEventListener("change", () => {
       values[name] = element.value.trim();
       changed(name);

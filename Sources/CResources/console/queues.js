@@ -12,7 +12,7 @@ function about(name) {
   return [`pushes to ${name.replace("deliver.", "")}`, "Batches that are at the service now are finished; all others wait."];
 }
 
-const isOwn = (queue) => queue.pauses.some(({ allApps }) => !allApps);
+export const isOwn = (queue) => queue.pauses.some(({ allApps }) => !allApps);
 const count = (value) => (value === undefined ? "–" : number(value));
 
 export function open(main, { signal }) {

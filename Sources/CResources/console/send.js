@@ -1,14 +1,15 @@
 // One send while it goes out: how far, how fast, what fails and why, and its devices.
 
 import { call, url, watch } from "./api.js";
-import { h, put, show } from "./dom.js";
-import { audience, done, duration, failures, moment, number, percent, plural, rechip, states } from "./format.js";
+import { h, put, rows, show } from "./dom.js";
+import { audience, done, duration, failures, moment, number, percent, plural, rechip, states, whom } from "./format.js";
 import { ask, button, copyable, ended, facts, get, head, poll, reason, say, section, session, speak } from "./page.js";
 import { History, figure, outcomes, progress, spark } from "./charts.js";
 import { serviceOf, table } from "./table.js";
 import { draft, phones } from "./message.js";
-import { devices } from "./devices.js";
+import { deviceLink, devices } from "./devices.js";
 import { failuresOf } from "./failures.js";
+import { later, loss, stoppedBy, today } from "./stopping.js";
 
 export function open(main, { id, signal }) {
   new Send(main, id, signal);
@@ -66,15 +67,17 @@ class Send {
     this.job = job;
     const totals = job.totals;
     if (!totals) return this.refused(new Error("it is a change of a registration, and no send"));
-    put(this.title, job.label ?? audience(job));
+    put(this.title, this.name());
     rechip(this.state, job.state, states[job.state]);
-    put(this.why, `${job.dryRun ? "Dry run: no device gets it. " : ""}${job.reason ? job.reason : ""}`);
+    if (job.state === "scheduled") this.countToday(job);
+    if (["cancelling", "cancelled"].includes(job.state)) this.findWho(job);
+    this.tellWhy(job);
     const whole = Math.max(job.estimate ?? 0, totals.targets);
     this.bar.show(totals, whole);
     this.progress.show(job.progress ?? 0);
-    this.count.show(number(done(totals)), whole > 0 ? `of ${job.isFinal || job.estimate === undefined ? "" : "about "}${number(whole)}` : job.isFinal ? "no device has it" : "looking for devices");
+    this.count.show(number(done(totals)), whole > 0 ? `of ${job.isFinal || job.estimate === undefined ? "" : "about "}${number(whole)}` : job.isFinal ? "no device has it" : job.state === "scheduled" ? this.today : "looking for devices");
     this.wrong.show(number(failures(totals)), `${percent(failures(totals), done(totals))} of those done${totals.expired ? ` · ${number(totals.expired)} expired` : ""}${totals.cancelled ? ` · ${number(totals.cancelled)} cancelled` : ""}`);
-    this.left.show(job.isFinal ? "0 s" : job.secondsLeft === undefined ? "–" : duration(job.secondsLeft), job.isFinal && job.finished ? `took ${this.took(job)}` : "at the slowest service");
+    if (job.state !== "scheduled") this.left.show(job.isFinal ? "0 s" : job.secondsLeft === undefined ? "–" : duration(job.secondsLeft), job.isFinal && job.finished ? (job.state === "cancelled" && !job.started ? "it never started" : `took ${this.took(job)}`) : "at the slowest service");
     this.services.show(Object.entries(job.counts ?? {}));
     const hasFailed = failures(totals) > 0 && !this.hasFailures;
     this.hasFailures = failures(totals) > 0;
@@ -98,6 +101,33 @@ class Send {
     this.minute.add(rate);
     this.line.show(this.minute);
     this.rate.show(number(rate), this.job.isFinal ? "it is over" : rate === 0 ? this.job.reason ?? "" : "");
+    if (this.job.state === "scheduled") this.left.show(duration((new Date(this.job.at) - Date.now()) / 1000), "until it starts");
+  }
+
+  /** What it is called: by its label, by its title, or by whom it is for. */
+  name() {
+    return this.job.label ?? this.content?.title ?? audience(this.job);
+  }
+
+  /** Beside its state: what it waits for, or who has ended it. */
+  tellWhy(job) {
+    put(this.why, [job.dryRun && "Dry run: no device gets it.", job.state === "scheduled" && `Starts at ${moment(job.at)}.`, this.stopped, job.reason].filter(Boolean).join(" "));
+  }
+
+  /** How many devices it would have today is asked once: whom it goes to is looked for when it starts. */
+  async countToday(job) {
+    if (this.today) return;
+    this.today = later;
+    this.today = await today(job, this.recipients());
+    if (!this.signal.aborted && this.job.state === "scheduled") this.tell(this.job);
+  }
+
+  /** Who has cancelled it is asked when that is so, and where it is not known then, at its end. */
+  async findWho(job) {
+    if (this.stopped || this.askedWho === job.state) return;
+    this.askedWho = job.state;
+    this.stopped = await stoppedBy(job);
+    if (!this.signal.aborted) this.tellWhy(this.job);
   }
 
   /** Speaks at each quarter, and at the end. */
@@ -125,6 +155,7 @@ class Send {
       if (found.emptied) return;
       this.content = found.message;
       this.phones.show(found, found.message);
+      if (this.job) put(this.title, this.name());
       show(this.again, session.mayAct && this.job);
       this.elsewhere.show();
     } catch (error) {
@@ -157,17 +188,16 @@ class Send {
 
   tellFacts(job) {
     this.facts.show([
-      ["Id", job.id], ["To", audience(job)], ["Label", job.label], ["Sent by", job.key ? `the key ${job.key}` : job.user], ["Priority", job.priority],
+      ["Id", job.id], ["To", whom(job)], ["Label", job.label], ["Sent by", job.key ? `the key ${job.key}` : job.user], ["Priority", job.priority],
       ["Accepted", moment(job.accepted)], ["Started", job.started && moment(job.started)], ["Finished", job.finished && moment(job.finished)],
       ["Scheduled for", job.at && moment(job.at)], ["Next try", !job.isFinal && job.due && moment(job.due)], ["Of use until", moment(job.expires)],
     ]);
   }
 
   async end() {
-    const open = Math.max(this.job.estimate ?? 0, this.job.totals.targets) - done(this.job.totals);
+    const { open, words } = loss(this.job, this.today);
     const isDone = await ask({
-      title: "Cancel this send?", words: [`About ${plural(Math.max(0, open), "device")} would not get it. What is on its way arrives. It cannot be taken up again.`],
-      count: Math.max(0, open), typed: 100_000, verb: "Cancel the send", isDangerous: true,
+      title: `Cancel “${this.name()}”?`, words, count: open, typed: 100_000, verb: "Cancel the send", isDangerous: true,
       work: async () => this.tell(await (await call("DELETE", this.path)).json()),
     });
     if (isDone) say("The send is being cancelled.");

@@ -158,10 +158,13 @@ private struct DeadLetterFilter {
         return query
     }
 
-    /// In a few words, without the reason: it may have words of somebody else's.
+    /// In a few words.
+    ///
+    /// Of the reason those before a colon: what stands behind one may be somebody else's, such as a name.
     var words: String {
-        let words = [self.queue, self.type, self.reason.map { _ in "of one reason" }].compactMap(\.self)
-        return "all: \(words.joined(separator: ", ").prefix(200)), up to \(self.upTo)"
+        let reason = self.reason.map { String($0.prefix { $0 != ":" }.prefix(100)) }
+        let words = [self.queue, self.type, reason].compactMap(\.self)
+        return ActQuery.OfJob.group + "\(words.joined(separator: ", ").prefix(200)), up to \(self.upTo)"
     }
 }
 

@@ -80,12 +80,35 @@ struct JobBulkRoutes: Sendable {
             throw members.fault("upTo", "must be a job of the app: later ones stay")
         }
         query.upTo = id
-        let words = [
-            query.label.map { "label \($0.text)" }, query.state.map { "state \($0.rawValue)" },
-            query.key.map { "key \($0)" },
-        ]
-        let target = "all: " + (words.compactMap(\.self) + ["up to \(id)"]).joined(separator: ", ")
+        let words = Self.words(query.label, query.state, query.key)
+        let target = ActQuery.OfJob.group + (words + ["up to \(id)"]).joined(separator: ", ")
         return (query, target, try members.bool("dryRun") ?? false)
+    }
+
+    /// What is asked for, as its act says it.
+    private static func words(_ label: JobLabel?, _ state: Job.State?, _ key: String?) -> [String] {
+        [label.map { "label \($0.text)" }, state.map { "state \($0.rawValue)" }, key.map { "key \($0)" }]
+            .compactMap(\.self)
+    }
+
+    /// Of an act of cancelling all that matched, the newest send that it was for, where it asked for what a send is.
+    ///
+    /// - Returns: nil where it was another act, or asked for something else. Of the state that the send had then nothing is known.
+    static func last(of act: NewAct, askingFor job: Job) -> JobID? {
+        let group = ActQuery.OfJob.group
+        guard act.kind == .jobCancel, let target = act.target, target.hasPrefix(group),
+            act.user == nil || act.user == job.user
+        else { return nil }
+        let asked = target.dropFirst(group.count)
+        for label in [nil, job.label] {
+            for key in [nil, job.key] {
+                for state in [nil] + Job.State.allCases {
+                    let words = (Self.words(label, state, key) + ["up to "]).joined(separator: ", ")
+                    if asked.hasPrefix(words) { return JobID(String(asked.dropFirst(words.count).prefix(36))) }
+                }
+            }
+        }
+        return nil
     }
 
     /// The sends to cancel, and how many are left behind them.

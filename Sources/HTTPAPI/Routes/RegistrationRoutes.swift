@@ -26,7 +26,7 @@ struct RegistrationRoutes: Sendable {
         ]
     }
 
-    private static let reading = "read them there, with the hub's own clients"
+    static let reading = "read them there, with the hub's own clients"
 
     // MARK: Reading
 
@@ -245,7 +245,7 @@ struct RegistrationRoutes: Sendable {
 
     private static var unknown: Problem { .notFound("no such registration") }
 
-    private static func text(_ registration: Registration) -> JSONValue {
+    static func text(_ registration: Registration) -> JSONValue {
         .members([
             "id": .string(registration.id.text),
             "user": registration.user.map { .string($0.name) },

@@ -17,7 +17,7 @@ struct AuditCommand: AsyncParsableCommand {
 
     @OptionGroup var server: ServerOptions
 
-    @Option(help: "Only by account:NAME, key:NAME or host:NAME.")
+    @Option(help: "Only by NAME, or by account:NAME, key:NAME or host:NAME.")
     var by: String?
 
     @Option(help: "Only acts of this kind, such as queue.pause.", completion: .list(ActKind.all.map(\.rawValue)))
@@ -78,6 +78,11 @@ struct AuditCommand: AsyncParsableCommand {
         }
     }
 
+    /// Whom a name may mean: with its kind that one, without it any of that name.
+    private static func authors(_ name: String) -> [String] {
+        ActQuery.kind(of: name) != nil ? [name] : ["account", "key", "host"].map { "\($0):\(name)" }
+    }
+
     private func ofHost() async throws -> [AuditEntry] {
         let host = try HostOptions.parse(
             (self.config.map { ["--config", $0] } ?? []) + ["--format", self.server.format.rawValue]
@@ -88,7 +93,7 @@ struct AuditCommand: AsyncParsableCommand {
                 let page = try await store.acts(
                     ActQuery(
                         app: nil,
-                        by: self.by,
+                        by: self.by.map(Self.authors) ?? [],
                         kind: self.action.map(ActKind.init(rawValue:)),
                         state: self.state.flatMap(Act.State.init(rawValue:)),
                         since: self.list.moment.map { Timestamp(milliseconds: Int64($0.timeIntervalSince1970 * 1000)) },

@@ -156,22 +156,44 @@ package struct Act: Sendable, Equatable {
 package struct ActQuery: Sendable {
     /// The app; nil = of all, and of the host.
     package var app: AppID?
-    /// Who did it, as ``NewAct/by``.
-    package var by: String?
+    /// By whom, as ``NewAct/by``: one of a few; empty = anybody.
+    package var by: [String]
     package var kind: ActKind?
     package var state: Act.State?
     package var since: Timestamp?
+    /// The send that it was done to.
+    package var job: OfJob?
     /// The cursor of the page before.
     package var cursor: String?
     /// 1 to 1000.
     package var limit: Int
 
+    /// A send, as acts name it: by its id, or as one of all that matched, at the time when it ended.
+    package struct OfJob: Sendable {
+        /// How an entry's target begins that is of all that matched.
+        package static let group = "all: "
+
+        package let id: JobID
+        /// When it ended; nil = acts on all that matched are not asked for.
+        package let finished: Timestamp?
+
+        package init(id: JobID, finished: Timestamp?) { (self.id, self.finished) = (id, finished) }
+    }
+
+    /// The kind with which an author's text begins, as in ``NewAct/by``; nil = it is a bare name, which one of each kind may have.
+    package static func kind(of author: String) -> String? {
+        guard let colon = author.firstIndex(of: ":") else { return nil }
+        let kind = String(author[..<colon])
+        return ["account", "key", "host", "removed"].contains(kind) ? kind : nil
+    }
+
     package init(
         app: AppID?,
-        by: String? = nil,
+        by: [String] = [],
         kind: ActKind? = nil,
         state: Act.State? = nil,
         since: Timestamp? = nil,
+        job: OfJob? = nil,
         cursor: String? = nil,
         limit: Int = 100
     ) {
@@ -180,6 +202,7 @@ package struct ActQuery: Sendable {
         self.kind = kind
         self.state = state
         self.since = since
+        self.job = job
         self.cursor = cursor
         self.limit = limit
     }

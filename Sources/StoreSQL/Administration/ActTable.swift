@@ -97,6 +97,28 @@ extension ActStore where Self: SQLEngine {
         let cursors = self.cursors
         let before = try cursors.open(query.cursor, .acts, of: query.app) ?? .max
         let limit = min(max(1, query.limit), 1000)
+        var (found, last) = ([Act](), Int64?.none)
+        // An index has each author's in the order of the list, and those of several one after another: so each is asked for by itself.
+        for one in query.ofOneAuthorEach {
+            let (acts, end) = try await self.acts(one, before: before, limit: limit)
+            found += acts
+            // What lies below was not looked through for all of them.
+            if let end { last = max(last ?? end, end) }
+        }
+        if query.by.count > 1 { found = found.filter { $0.id >= last ?? 0 }.sorted { $0.id > $1.id } }
+        let page = Page(
+            found,
+            limit: limit,
+            cursor: { cursors.seal($0.id, .acts, of: query.app) },
+            item: { $0 }
+        )
+        guard page.cursor == nil, let last else { return page }
+        return Page(items: page.items, cursor: cursors.seal(last, .acts, of: query.app))
+    }
+
+    /// The acts of one author, or of anybody: one more than the limit where there are more, and where looking for them ended before the
+    /// end of the list.
+    private func acts(_ query: ActQuery, before: Int64, limit: Int) async throws -> ([Act], end: Int64?) {
         var last: Int64?
         if let end = query.end(before: before) { last = try await self.rows(end).first.map { try $0["number"] } }
         let rows = try await self.rows(
@@ -107,14 +129,7 @@ extension ActStore where Self: SQLEngine {
             WHERE \(query.conditions(before: before, from: last ?? 0)) ORDER BY act.number DESC LIMIT \(limit + 1)
             """
         )
-        let page = try Page(
-            rows.map { try Act($0) },
-            limit: limit,
-            cursor: { cursors.seal($0.id, .acts, of: query.app) },
-            item: { $0 }
-        )
-        guard page.cursor == nil, let last else { return page }
-        return Page(items: page.items, cursor: cursors.seal(last, .acts, of: query.app))
+        return (try rows.map { try Act($0) }, last)
     }
 }
 
@@ -122,11 +137,24 @@ extension ActQuery {
     /// The most entries that a page looks at, where no index finds those that are asked for.
     private static let most = 5_000
 
+    /// How long a send may take to end once it is stopped, for its act to be found by its end.
+    private static let ending: Int64 = 300_000
+
+    /// The same query for each of its authors.
+    fileprivate var ofOneAuthorEach: [ActQuery] {
+        guard self.by.count > 1 else { return [self] }
+        return self.by.map { author in
+            var query = self
+            query.by = [author]
+            return query
+        }
+    }
+
     /// Whose entries an index has in the order of the list.
     private var indexed: SQLStatement {
         let app: SQLStatement = self.app.map { "act.app = \(SQLStatement.app($0))" } ?? "1 = 1"
         guard self.app != nil else { return app }
-        if let by = self.by { return "\(app) AND act.actor = \(by)" }
+        if let by = self.by.first { return "\(app) AND act.actor = \(by)" }
         if let kind = self.kind { return "\(app) AND act.kind = \(kind.rawValue)" }
         return app
     }
@@ -134,13 +162,25 @@ extension ActQuery {
     /// What else is asked for.
     private var others: [SQLStatement] {
         var conditions: [SQLStatement] = []
-        if let kind = self.kind, self.app == nil || self.by != nil {
+        if let kind = self.kind, self.app == nil || !self.by.isEmpty {
             conditions.append("coalesce(act.kind, '') = \(kind.rawValue)")
         }
-        if let by = self.by, self.app == nil { conditions.append("coalesce(act.actor, '') = \(by)") }
+        if let by = self.by.first, self.app == nil { conditions.append("coalesce(act.actor, '') = \(by)") }
         if let state = self.state { conditions.append("act.state = \(state.rawValue)") }
         if let since = self.since { conditions.append("act.at >= \(since)") }
+        if let job = self.job { conditions.append(Self.isOf(job)) }
         return conditions
+    }
+
+    /// Whether an entry is of a send: by its id, or of all that matched while it was stopped.
+    private static func isOf(_ job: OfJob) -> SQLStatement {
+        let single: SQLStatement = "act.target = \(job.id.description) OR act.result = \("job \(job.id)")"
+        guard let finished = job.finished else { return "(\(single))" }
+        let earliest = Timestamp(milliseconds: finished.milliseconds - Self.ending)
+        return """
+            (\(single) OR substr(act.target, 1, \(raw: "\(OfJob.group.count)")) = \(OfJob.group)
+                AND act.at <= \(finished) AND act.ended >= \(earliest))
+            """
     }
 
     /// Finds the entry at which looking for a page ends; nil, or no row, for the end of the list.
