@@ -463,10 +463,10 @@ struct QueryPlanTests {
             || step.contains("USING PRIMARY KEY (tag=?)") && !Self.ofOneTag.contains { sql.contains($0) }
     }
 
-    /// Sorts of what is small: the batches of one job that wait, the registrations of one user, some rows of jobs that go.
+    /// Sorts of what is small: the batches of one job that wait, the registrations of one user, some rows of jobs that go, a hundred messages.
     private static let sorts = [
         "SELECT message.due, coalesce(message.reason", "max(row)", "ORDER BY version, \"row\"",
-        "AS size FROM (SELECT job",
+        "AS size FROM (SELECT job", "SELECT began, reason FROM (",
     ]
     /// An installation's own tag, and one that no device has.
     private static let ofOneTag = [
