@@ -50,28 +50,30 @@ function pauses() {
   const toggle = button("", "quiet", (element) => (open().length > 0 ? pause() : resume(element)), { id: "pause-all" });
   let [all, sends, isKnownUntil] = [[], {}, 0];
   const open = () => all.filter((queue) => !isOwn(queue));
-  const each = async (items, verb) => {
+  const look = async () => tell((await get("queues")).items);
+  const each = async (isMeant, verb) => {
+    // An overview may be from before somebody else paused or resumed one.
+    await look();
     try {
       // One that is paused for all apps stays so, which is no fault of resuming it.
-      await Promise.all(items.map(({ name }) => post(`queues/${name}/${verb}`).catch((error) => { if (error.status !== 409) throw error; })));
+      await Promise.all(all.filter(isMeant).map(({ name }) => post(`queues/${name}/${verb}`).catch((error) => { if (error.status !== 409) throw error; })));
     } finally {
-      // An overview may be from before.
       isKnownUntil = Date.now() + 4000;
-      tell((await get("queues")).items);
+      await look();
     }
   };
   for (const part of [node, toggle]) show(part, false);
 
   async function pause() {
     const { items = [], isComplete } = sends;
-    const isDone = await ask({ title: "Pause all sends of this app?", verb: "Pause all sends", work: () => each(open(), "pause"),
+    const isDone = await ask({ title: "Pause all sends of this app?", verb: "Pause all sends", work: () => each((queue) => !isOwn(queue), "pause"),
       words: ["No device gets anything from this app until somebody resumes it. What is sent is accepted and waits, and what is of use for a time only may expire. Batches that are at a service now are finished. Devices go on being registered.",
         `It takes effect within two seconds, and holds over restarts. ${items.length > 0 ? `${isComplete ? "" : "At least "}${plural(items.length, "send")} ${items.length === 1 ? "is" : "are"} under way or scheduled now.` : "No send is under way now."}`] });
     if (isDone) say("All sends of this app are paused.");
   }
 
   async function resume(element) {
-    if (!await act(element, () => each(all.filter(isOwn), "resume"))) return;
+    if (!await act(element, () => each(isOwn, "resume"))) return;
     const stopped = all.filter(({ paused }) => paused).map(({ name }) => name);
     say(stopped.length > 0 ? `This app has paused nothing any more. For all apps paused: ${stopped.join(", ")}.` : "The sends of this app are resumed.", stopped.length > 0 ? "warn" : "good");
   }
