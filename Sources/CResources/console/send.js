@@ -1,13 +1,13 @@
 // One send while it goes out: how far, how fast, what fails and why, and its devices.
 
 import { call, url, watch } from "./api.js";
-import { h, put, rows, show } from "./dom.js";
+import { h, put, show } from "./dom.js";
 import { audience, done, duration, failures, moment, number, percent, plural, rechip, states, whom } from "./format.js";
 import { ask, button, copyable, ended, facts, get, head, poll, reason, say, section, session, speak } from "./page.js";
 import { History, figure, outcomes, progress, spark } from "./charts.js";
 import { serviceOf, table } from "./table.js";
 import { draft, phones } from "./message.js";
-import { deviceLink, devices } from "./devices.js";
+import { devices } from "./devices.js";
 import { failuresOf } from "./failures.js";
 import { later, loss, stoppedBy, today } from "./stopping.js";
 
