@@ -149,7 +149,7 @@ def play(console, environment, axe, images):
     step("finding a device", acts.finds, console, environment)
     step("people", scenes.people, console)
     step("a viewer", scenes.watches, console)
-    step("a scheduled send", acts.scheduled, console, environment)
+    cancelled = step("a scheduled send", acts.scheduled, console, environment)
     step("pausing all sends", acts.pauses_all, console, environment)
     step("audit", acts.audited, console)
     # A process is gone after 15 seconds of silence: credentials are looked at meanwhile.
@@ -158,7 +158,7 @@ def play(console, environment, axe, images):
         step("a worker is gone", host.is_gone, console, number)
     step("it is back", host.is_back, console, environment, number)
     # While its lists are short: axe looks at each row, 66 times.
-    step("accessibility", pictures.accessible, console, axe, images, f"sends/{expired}", "sends?failures=true")
+    step("accessibility", pictures.accessible, console, axe, images, f"sends/{expired}", "sends?failures=true", "audience?tag=few", f"sends/{cancelled}")
     step("cancelling many", bulk.cancels_many, console, environment)
     step("dead letters", bulk.replays, console, environment)
     step("a pause of all apps", bulk.pauses_everywhere, console, environment)

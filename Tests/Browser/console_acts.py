@@ -37,6 +37,7 @@ def scheduled(console, environment):
     console.go(f"sends/{jobs[0]}")
     console.shows("Cancelled by boss at ")
     assert "all that matched" not in console.text()
+    return jobs[1]
 
 
 def audited(console):
