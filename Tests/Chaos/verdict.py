@@ -8,6 +8,8 @@ import time
 import azure
 
 FINAL = 10
+# Of what there may be very much of, so much is spelled out.
+EXAMPLES = 8
 CONDEMNED = "its message could not be worked on"
 TARGETS, ACCEPTED, DEAD = 0, 1, 15
 # Numbers above are places in a send's list, those below rows of registrations.
@@ -60,10 +62,13 @@ class Verdict:
             by_id[_text(blob)] = (sequence, state)
             if state < FINAL:
                 self.stuck += 1
-                self.faults.append(f"job {_text(blob)} is stuck in state {state} ({reason})")
+                if self.stuck <= EXAMPLES:
+                    self.faults.append(f"job {_text(blob)} is stuck in state {state} ({reason})")
             if label in self.load.sends:
                 self.markers[sequence] = label
                 copies[label] += 1
+        if self.stuck:
+            self.faults += self._waiting()
         for marker, count in copies.items():
             if count > 1:
                 self.counted_twice += count - 1
@@ -75,6 +80,15 @@ class Verdict:
         self._registrations()
         self.calls = azure.judge(self)
         return self
+
+    def _waiting(self):
+        """What is left in the outbox, by kinds: what stuck jobs wait for."""
+        kinds = self.rows(
+            "SELECT queue, priority, app, state, blocked_on, reason, count(*), min(due), max(redeliveries), max(epoch) FROM message "
+            "GROUP BY queue, priority, app, state, blocked_on, reason ORDER BY 7 DESC"
+        )
+        names = "queue, priority, app, state, blocked on, reason, how many, due first, redeliveries, epoch"
+        return [f"left in the outbox ({names}): {kind}" for kind in kinds[:EXAMPLES]]
 
     def read_back(self):
         """Compares the devices that were registered on behalf of users with the last changes that were acknowledged; while all is well."""
