@@ -108,11 +108,13 @@ package final class HTTP2Client: @unchecked Sendable {
         for connection in self.connections { connection.fail("the client is closed") }
     }
 
-    /// Makes later requests use new connections; the present ones close after their last stream.
-    package func renewConnections() async {
+    /// Makes later requests use new connections; those that are older close after their last stream.
+    ///
+    /// - Parameter time: Those opened later stay: they are new to whom asks, and others have asked for them.
+    package func renewConnections(openedBefore time: NIODeadline) async {
         await withCheckedContinuation { continuation in
             self.eventLoop.execute {
-                for connection in self.connections { connection.drain() }
+                for connection in self.connections where connection.opened < time { connection.drain() }
                 continuation.resume()
             }
         }

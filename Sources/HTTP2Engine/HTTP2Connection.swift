@@ -28,6 +28,8 @@ final class HTTP2Connection: @unchecked Sendable {
     var session: HTTP2Session?
     private let slots: StreamSlots
     private var peerLimit = 1
+    /// Since when it is being opened, or is there.
+    let opened: NIODeadline
     private var readyBy: NIODeadline
     var lastRead: NIODeadline
     private var lastUsed: NIODeadline
@@ -39,6 +41,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     init(client: HTTP2Client, now: NIODeadline) {
         self.client = client
+        self.opened = now
         self.slots = StreamSlots(capacity: client.configuration.maximumStreams)
         self.readyBy = now + TimeAmount(rounding: client.configuration.connectTimeout)
         self.lastRead = now

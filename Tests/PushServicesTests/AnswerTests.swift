@@ -22,7 +22,7 @@ enum AnswerCases {
         (403, "UnrelatedKeyIdInToken", .connection), (403, "BadEnvironmentKeyIdInToken", .stop),
         (403, "BadEnvironmentKeyInToken", .stop), (404, "BadPath", .permanent), (405, "MethodNotAllowed", .permanent),
         (410, "Unregistered", .drop), (410, "ExpiredToken", .drop), (413, "PayloadTooLarge", .permanent),
-        (429, "TooManyProviderTokenUpdates", .wait), (429, "TooManyRequests", .waitDevice),
+        (429, "TooManyProviderTokenUpdates", .connection), (429, "TooManyRequests", .waitDevice),
         (500, "InternalServerError", .wait), (503, "ServiceUnavailable", .wait), (503, "Shutdown", .connection),
         (400, "BadChannelId", .permanent), (400, "ChannelNotRegistered", .permanent),
         (400, "FeatureNotEnabled", .permanent), (400, "MissingChannelId", .permanent),

@@ -56,6 +56,15 @@ import Undisturbed
         }
     }
 
+    /// Its clock was a day behind when the token was minted, and has been set since.
+    @Test func aTokenOfAWrongClockIsReplaced() async throws {
+        try await Self.with { _, channels in
+            let wrong = try channels.token?.token(wall: .now.advanced(by: .seconds(-86_400)))
+            #expect(try await channels.all().isEmpty)
+            #expect(try channels.token?.token() != wrong)
+        }
+    }
+
     /// A creation without an answer may have made a channel; the other calls can be repeated.
     @Test func theKindOfAFaultSaysWhatMayBeRepeated() async throws {
         try await Self.with { senders, channels in

@@ -1,9 +1,10 @@
 import Foundation
 import PushModel
-import PushServices
 import PushlineSimulator
 import Testing
 import Undisturbed
+
+@testable import PushServices
 
 @Suite("Senders", .serialized, .undisturbed)
 struct SenderTests {
@@ -188,7 +189,7 @@ struct SenderTests {
 
     @Test(
         "a connection that is unfit is replaced, and the device tried once more",
-        arguments: ["Shutdown", "UnrelatedKeyIdInToken", "IdleTimeout"]
+        arguments: ["Shutdown", "UnrelatedKeyIdInToken", "IdleTimeout", "TooManyProviderTokenUpdates"]
     )
     func newConnection(reason: String) async throws {
         try await Senders.with { senders in
@@ -196,6 +197,16 @@ struct SenderTests {
             let results = try await senders.sender(.apns).send(senders.batch(.apns, 5))
             #expect(results == Array(repeating: .accepted, count: 5))
             #expect(senders.simulator.counts.apns.requests == 7)
+        }
+    }
+
+    @Test("a provider token of a wrong clock is replaced once the clock is set right", arguments: [-86_400, 3600])
+    func providerTokenOfAWrongClock(seconds: Int) async throws {
+        try await Senders.with { senders in
+            let sender = try #require(try senders.sender(.apns) as? APNsSender)
+            _ = try sender.token?.token(wall: .now.advanced(by: .seconds(seconds)))
+            #expect(try await sender.send(senders.batch(.apns, 3)) == Array(repeating: .accepted, count: 3))
+            #expect(senders.simulator.counts.apns.requests == 6)
         }
     }
 

@@ -37,17 +37,27 @@ struct TokenTests {
     }
 
     @Test(
-        "a provider token that was minted by a wrong clock goes when the clock is set right",
-        arguments: [-86_400, 3600]
+        "a provider token stands while the clock is wrong, and one that was minted then goes when APNs refuses it",
+        arguments: [-86_400, -90, 90, 3600]
     )
     func providerTokenOfAWrongClock(seconds: Int) throws {
         let pem = Array(P256.Signing.PrivateKey().pemRepresentation.utf8)
-        let tokens = try APNsProviderToken(pem: pem, keyID: "KEY0000001", teamID: "TEAM000001")
         let (start, wall) = (ContinuousClock.now, Timestamp.now)
-        let wrong = try tokens.token(now: start, wall: wall.advanced(by: .seconds(seconds)))
-        let right = try tokens.token(now: start + .seconds(60), wall: wall.advanced(by: .seconds(60)))
-        #expect(right != wrong)
-        #expect(try tokens.token(now: start + .seconds(120), wall: wall.advanced(by: .seconds(119))) == right)
+        func wrong(after time: Int) -> Timestamp { wall.advanced(by: .seconds(seconds + time)) }
+        let kept = try APNsProviderToken(pem: pem, keyID: "KEY0000001", teamID: "TEAM000001")
+        let good = try kept.token(now: start, wall: wall)
+        #expect(try kept.token(now: start + .seconds(60), wall: wrong(after: 60)) == good)
+        #expect(try kept.token(now: start + .seconds(120), wall: wall.advanced(by: .seconds(119))) == good)
+
+        let tokens = try APNsProviderToken(pem: pem, keyID: "KEY0000001", teamID: "TEAM000001")
+        let bad = try tokens.token(now: start, wall: wrong(after: 0))
+        // A new one would say the same.
+        #expect(try tokens.token(replacing: bad, now: start + .seconds(30), wall: wrong(after: 30)) == nil)
+        let set = (now: start + .seconds(60), wall: wall.advanced(by: .seconds(60)))
+        #expect(try tokens.token(now: set.now, wall: set.wall) == bad)
+        let right = try #require(try tokens.token(replacing: bad, now: set.now, wall: set.wall))
+        #expect(right != bad && right.issued == set.wall)
+        #expect(try tokens.token(replacing: right, now: set.now, wall: set.wall) == nil)
     }
 
     @Test("a provider token has the claims and the raw signature that Apple wants")

@@ -52,8 +52,8 @@ package enum APNsAnswers {
         AnswerRule(410, "ExpiredToken", .drop),
         AnswerRule(410, nil, .drop),
         AnswerRule(413, "PayloadTooLarge", .permanent),
-        // Not a limit of rate: the token in use stays good, and is kept.
-        AnswerRule(429, "TooManyProviderTokenUpdates", .wait),
+        // Of this connection alone: the token in use stays good, and is kept.
+        AnswerRule(429, "TooManyProviderTokenUpdates", .connection),
         AnswerRule(429, "TooManyRequests", .waitDevice),
         AnswerRule(429, nil, .waitDevice),
         AnswerRule(500, "InternalServerError", .wait),
@@ -64,6 +64,11 @@ package enum APNsAnswers {
     ]
 
     private static let table = AnswerTable(rules)
+
+    /// Whether a new provider token may help.
+    static func wantsToken(status: Int, reason: String?) -> Bool {
+        Self.table.answer(status: status, reason: reason) == .credential
+    }
 
     /// What an operator should look at, by the word with which APNs refuses the app's credentials, or a device that somebody knows to be there.
     package static func advice(on word: String) -> String? {

@@ -15,8 +15,8 @@ import Foundation
 
 /// The broadcast channels of an app's bundle id at Apple, which Live Activities listen to.
 ///
-/// Apple's rules: "Sending channel management requests to APNs". Each call is made once: a repeated creation could make a second
-/// channel.
+/// Apple's rules: "Sending channel management requests to APNs". Each call is made once, and again only where its token was refused: a
+/// repeated creation could make a second channel.
 package final class APNsChannels: Sendable {
     /// Why a call did not succeed, in words for the caller.
     package struct Fault: Error, Sendable, Equatable, CustomStringConvertible {
@@ -63,7 +63,7 @@ package final class APNsChannels: Sendable {
     private let peer: Peer
     private let timeout: Duration
     /// nil = the client shows a certificate instead.
-    private let token: APNsProviderToken?
+    let token: APNsProviderToken?
     private let host: String
     /// The URL up to and with the bundle id.
     private let address: String
@@ -192,11 +192,11 @@ package final class APNsChannels: Sendable {
         expecting status: HTTPResponseStatus
     ) async throws(Fault) -> (headers: HTTPHeaders, body: Body?) {
         var request = OutgoingRequest(method, self.address + path, longestAnswer: Self.maximumAnswer)
-        if let token = self.token {
-            do { request.headers.add(name: "authorization", value: "bearer \(try token.token().text)") } catch {
-                throw Fault(kind: .refused, description: "the provider token cannot be signed")
-            }
+        let token: APNsProviderToken.Token?
+        do { token = try self.token?.token() } catch {
+            throw Fault(kind: .refused, description: "the provider token cannot be signed")
         }
+        if let token { request.headers.add(name: "authorization", value: "bearer \(token.text)") }
         if let channel { request.headers.add(name: "apns-channel-id", value: channel.text) }
         if let body {
             request.headers.add(name: "content-type", value: "application/json")
@@ -220,8 +220,14 @@ package final class APNsChannels: Sendable {
         }
         // Some answers have no body.
         let read = try? JSONDecoder().decode(Body.self, from: Data(bytes.readableBytesView))
-        guard answer.status == Int(status.code) else { throw self.refusal(answer, read?.reason, of: method) }
-        return (answer.headers, read)
+        guard answer.status != Int(status.code) else { return (answer.headers, read) }
+        // It has done nothing. A token that is replaced is refused at most once.
+        if let token, APNsAnswers.wantsToken(status: answer.status, reason: read?.reason),
+            (try? self.token?.token(replacing: token)) != nil
+        {
+            return try await self.call(method, path, channel: channel, body: body, expecting: status)
+        }
+        throw self.refusal(answer, read?.reason, of: method)
     }
 
     private func unanswered(_ reason: String, isLost: Bool) -> Fault {

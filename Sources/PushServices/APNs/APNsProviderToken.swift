@@ -3,7 +3,7 @@ import PushModel
 
 /// The provider token (a JWT signed with ES256) for one team and key: minted seldom, shared by all requests.
 ///
-/// APNs takes a token for an hour, and is cross about a new one more often than every 20 minutes.
+/// APNs takes a token for an hour, and is cross about a new one more often than every 20 minutes on a connection.
 final class APNsProviderToken: Sendable {
     struct Token: Sendable, Equatable {
         let text: String
@@ -12,7 +12,7 @@ final class APNsProviderToken: Sendable {
         let issued: Timestamp
     }
 
-    /// By how much the wall clock may be set while a token stands; APNs allows it an hour.
+    /// By how much the wall clock may be set without a token's issue time being wrong, or having been wrong when it was minted.
     private static let tolerance = Duration.seconds(-60)...Duration.seconds(60)
 
     /// When a token is replaced.
@@ -64,18 +64,16 @@ final class APNsProviderToken: Sendable {
 
     /// The token to use now.
     ///
+    /// It stands whatever the wall clock is set to meanwhile: only APNs can tell which of the two times is right.
+    ///
     /// - Parameters:
     ///   - now: The present time.
-    ///   - wall: The present by the wall clock. Where it was set since the token was minted, the token's time is wrong, or was: it
-    ///     is replaced, whatever its age.
+    ///   - wall: The present by the wall clock.
     /// - Returns: The cached token, or a new one.
     /// - Throws: The signer's error; a key that was read does not cause one.
     func token(now: ContinuousClock.Instant = .now, wall: Timestamp = .now) throws -> Token {
         try self.current.withLockedValue { current in
-            if let current, now - current.minted < self.lifetime {
-                let jump = current.issued.advanced(by: now - current.minted).duration(to: wall)
-                if Self.tolerance.contains(jump) { return current }
-            }
+            if let current, now - current.minted < self.lifetime { return current }
             let token = try self.mint(now, wall)
             current = token
             return token
@@ -84,7 +82,8 @@ final class APNsProviderToken: Sendable {
 
     /// A token after `refused` was turned down: another's refresh, or a new one.
     ///
-    /// - Returns: nil when `refused` is so young that a new one would not help; then clock, key or team are wrong.
+    /// - Returns: nil when `refused` is so young that a new one would not help; then clock, key or team are wrong. One of any age is
+    ///   replaced where the wall clock was set since it was minted.
     /// - Throws: As ``token(now:)``.
     func token(
         replacing refused: Token,
@@ -93,7 +92,9 @@ final class APNsProviderToken: Sendable {
     ) throws -> Token? {
         try self.current.withLockedValue { current in
             if let current, current != refused { return current }
-            guard now - refused.minted >= self.shortestLifetime else { return nil }
+            let age = now - refused.minted
+            let jump = refused.issued.advanced(by: age).duration(to: wall)
+            guard age >= self.shortestLifetime || !Self.tolerance.contains(jump) else { return nil }
             let token = try self.mint(now, wall)
             current = token
             return token

@@ -7,7 +7,7 @@ package import PushModel
 final class APNsSender: PushSender {
     private let client: HTTP2Client
     /// nil = the client's connections show a certificate.
-    private let token: APNsProviderToken?
+    let token: APNsProviderToken?
     private let authority: String
     private let topic: String
     private let requestTimeout: Duration
@@ -30,20 +30,21 @@ final class APNsSender: PushSender {
     }
 
     func send(_ batch: PushRequest) async -> [DeviceResult] {
-        let start = ContinuousClock.now
+        let (start, began) = (ContinuousClock.now, NIODeadline.now())
         var round = SendRound(batch)
         do {
             var token = try self.token?.token()
             await self.send(batch, token, &round)
-            // Once more, where a new token or connection may help.
+            // Once more, where a new token or connection may help. A new token goes over connections that have seen no other one: APNs
+            // counts them.
+            var isOver = !round.wants(.connection)
             if round.wants(.credential), let refused = token, let fresh = try self.token?.token(replacing: refused) {
                 token = fresh
+                isOver = false
                 round.repeatWhere(.credential)
             }
-            if round.wants(.connection) {
-                await self.client.renewConnections()
-                round.repeatWhere(.connection)
-            }
+            round.repeatWhere(.connection)
+            if !isOver { await self.client.renewConnections(openedBefore: began) }
             await self.send(batch, token, &round)
         } catch {
             round.endAll(.misconfigured(reason: "the provider token cannot be signed", status: nil))

@@ -74,6 +74,7 @@ struct PushlineProcess {
             tracing.services
             + [parts.manager, store, broker, azureHubs, TopologyKeeper(broker: broker, logger: logger), parts.reporter]
             + (try await self.work(parts))
+            + [GraceLimit(grace: self.configuration.process.drainTime, logger: logger)]
         var group = ServiceGroupConfiguration(
             services: services.map {
                 ServiceGroupConfiguration.ServiceConfiguration(

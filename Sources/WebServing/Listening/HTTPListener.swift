@@ -116,6 +116,8 @@ package struct HTTPListener<Child: ServerChildChannel>: Service {
                         group.addTask { await child.handle(value: connection, logger: logger) }
                     }
                 }
+            } catch is CancellationError {
+                // The grace of a shutdown is over.
             } catch {
                 logger.error("The listener failed: no new connections are accepted", metadata: ["error": "\(error)"])
             }
