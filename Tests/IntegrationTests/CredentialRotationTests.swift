@@ -54,6 +54,33 @@ import Undisturbed
         }
     }
 
+    /// APNs counts the provider tokens of a connection: one for each jump would be too many.
+    @Test func aClockThatIsSetStopsNothing() async throws {
+        let installation = try #require(EndToEndInstallation.current)
+        try await installation.register(
+            "alice",
+            platform: "apns",
+            handle: String(repeating: "3c", count: 32),
+            tags: ["clock"]
+        )
+        let worker = "delivery-worker"
+        let jump = FileManager.default.temporaryDirectory.appending(path: "jump-\(UUID().uuidString)")
+        try Data(count: 8).write(to: jump)
+        defer { try? FileManager.default.removeItem(at: jump) }
+        #expect(try await installation.terminate(worker) == 0)
+        try await installation.start(worker, environment: ["PUSHLINE_CLOCK_JUMP": jump.path])
+        try await self.expectAccepted(try await self.send("clock", 1))
+        for milliseconds in [-90_000, 0, -90_000, 0, 3_600_000, 0, -86_400_000, 0] {
+            // In its place, for the worker has mapped it.
+            let file = try FileHandle(forWritingTo: jump)
+            try file.write(contentsOf: Data((0..<8).map { UInt8(truncatingIfNeeded: milliseconds >> ($0 * 8)) }))
+            try file.close()
+            try await self.expectAccepted(try await self.send("clock", 1))
+        }
+        #expect(try await installation.terminate(worker) == 0)
+        try await installation.start(worker)
+    }
+
     /// A certificate in place of the key: renewed, then of another app, then renewed again.
     @Test func aRenewedCertificateIsTakenUpAndAnothersIsRefused() async throws {
         let installation = try #require(EndToEndInstallation.current)
