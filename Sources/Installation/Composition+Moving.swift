@@ -68,6 +68,9 @@ extension Composition {
         guard let programs = addresses.role else {
             throw ConfigurationError("the address names no role for the programs: postgresql://ROLE@HOST/DATABASE")
         }
+        guard programs != owner.role else {
+            throw ConfigurationError("the programs' role \(programs) must not own the tables: give --owner another one")
+        }
         return try owner.askingForPassword {
             try MovedDatabase(
                 addresses.connecting(as: owner.role, passwordFile: owner.passwordFile),

@@ -69,6 +69,7 @@ extension PushlineClient {
     ///   - action: Only this, as in ``AuditEntry/action``.
     ///   - state: Only in this state.
     ///   - since: Only since then.
+    ///   - job: Only what concerned this job.
     ///   - limit: The most to return, 1 to 1000.
     ///   - cursor: From the piece before.
     /// - Returns: A piece of the list, which may be short, or empty, where few of many are asked for.
@@ -78,12 +79,13 @@ extension PushlineClient {
         action: String? = nil,
         state: String? = nil,
         since: Date? = nil,
+        job: String? = nil,
         limit: Int? = nil,
         cursor: String? = nil
     ) async throws -> Page<AuditEntry> {
         let query = [
             ("by", author), ("action", action), ("state", state), ("since", since.map(Coding.text)),
-            ("limit", limit.map(String.init)), ("cursor", cursor),
+            ("job", job), ("limit", limit.map(String.init)), ("cursor", cursor),
         ]
         return try await self.value(Call(method: "GET", path: ["audit"], query: query))
     }

@@ -118,7 +118,7 @@ import Undisturbed
         )
         let lines = try await host.run("audit", "--all", "--action", "queue.pause")
         #expect(lines.count == 2 && lines[1].contains("host:\(NSUserName())"), "\(lines)")
-        #expect(try await host.run("audit", "--all", "--state", "begun") == ["Nothing was done."])
+        #expect(try await host.run("audit", "--all", "--state", "begun") == ["No entry matches."])
     }
 
     private struct Entry: Decodable {

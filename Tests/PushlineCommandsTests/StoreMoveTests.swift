@@ -131,9 +131,11 @@ import Testing
     @Test func theOwnerAndItsPasswordAreAskedFor() throws {
         let path = try self.makeStore()
         let target = MovePlace.servers(self.url)
+        let programs = try #require(try ServerAddresses(self.url).role)
         let cases: [(TableOwner?, String)] = [
             (nil, "give --owner ROLE --password-file FILE"),
             (TableOwner(role: "owner", passwordFile: nil), "give --password-file FILE"),
+            (TableOwner(role: programs, passwordFile: nil), "role \(programs) must not own the tables"),
         ]
         for (owner, words) in cases {
             let error = #expect(throws: (any Error).self) {

@@ -26,6 +26,9 @@ struct AuditCommand: AsyncParsableCommand {
     @Option(help: "begun, done or refused.", completion: .list(Self.states))
     var state: String?
 
+    @Option(help: "Only acts that concerned this job.")
+    var job: String?
+
     @OptionGroup var list: RecentOptions
 
     @Flag(help: "Of all apps and of the host, in the store of this host instead of over the API.")
@@ -41,12 +44,13 @@ struct AuditCommand: AsyncParsableCommand {
         try KnownValues.check(self.action, "--action", ActKind.all.map(\.rawValue))
         guard self.all || self.config == nil else { throw ValidationError("--config goes with --all.") }
         guard !self.all || self.server.app == nil else { throw ValidationError("Give --app or --all.") }
+        guard !self.all || self.job == nil else { throw ValidationError("Give --job or --all: a job is of one app.") }
     }
 
     func run() async throws {
         let entries = try await self.all ? self.ofHost() : self.ofApp()
         try self.server.show(entries) {
-            guard !entries.isEmpty else { return ["Nothing was done."] }
+            guard !entries.isEmpty else { return ["No entry matches."] }
             var table = Table(
                 ["when", "by", "from", "action", "on", "state", "result"] + (self.all ? ["app"] : []),
                 narrow: [1, 4]
@@ -72,6 +76,7 @@ struct AuditCommand: AsyncParsableCommand {
                 action: self.action,
                 state: self.state,
                 since: self.list.moment,
+                job: self.job,
                 limit: limit,
                 cursor: cursor
             )

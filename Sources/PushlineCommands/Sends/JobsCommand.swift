@@ -120,7 +120,7 @@ struct CancelJobCommand: AsyncParsableCommand {
     @Option(help: "All sends that the key of this name asked for.")
     var byKey: String?
 
-    @Option(help: "All sends by this user.")
+    @Option(help: "All sends that this user asked for; those to a user are not looked for.")
     var user: String?
 
     @Flag(help: "Count those that match, and cancel none.")

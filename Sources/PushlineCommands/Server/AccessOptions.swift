@@ -47,7 +47,7 @@ struct AccessOptions: ParsableArguments {
         let key = given(self.key, "PUSHLINE_KEY")
         guard key != nil || !needsKey else {
             throw CommandFailure.usage(
-                "no key: set PUSHLINE_KEY or give --key; on the server's host, pushline keys create NAME --role operator makes one"
+                "no key: set PUSHLINE_KEY or give --key; on the server's host, pushline keys create NAME --role sender makes one, for operators --role operator"
             )
         }
         if key != nil, let host = Self.plainHost(url) {

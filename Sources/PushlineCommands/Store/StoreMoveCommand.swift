@@ -58,6 +58,8 @@ struct StoreMoveCommand: AsyncParsableCommand {
             return Console.print(members.indentedText)
         }
         Console.print("\(target.description): \(Plural.of(rows, "row")), the same as in \(source.description)")
-        Console.note("pushline: name it in the configuration, and run pushline store check next")
+        Console.note(
+            "pushline: name it in the configuration, move the old place away (who opens that sends again), and run pushline store check next"
+        )
     }
 }

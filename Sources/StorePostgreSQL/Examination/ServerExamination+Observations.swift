@@ -90,7 +90,7 @@ extension ServerExamination {
         }
         guard !names.isEmpty else {
             let cost =
-                "with the server the latest acknowledged sends are lost, and an old primary is not known by its silence"
+                "with the server the latest acknowledged sends are lost, and an old one that is cut off goes on taking others"
             let words = "no standby is synchronous: \(cost); name standbys in synchronous_standby_names"
             // With one server nobody expects another to have everything.
             return self.servers.count > 1

@@ -90,7 +90,8 @@ enum Schema {
     /// - Throws: ``StoreError`` where they are not there, or are another release's; ``WireFault``.
     static func keys(_ wire: Wire, until deadline: ContinuousClock.Instant) throws -> SchemaKeys {
         guard let found = try self.found(wire, until: deadline) else {
-            let advice = "pushline store migrate --owner ROLE --password-file FILE makes them"
+            let advice =
+                "pushline store migrate --owner ROLE --password-file FILE makes them, pushline store move brings a file's"
             throw StoreError(.unavailable, "the database has no tables of a store's: \(advice)")
         }
         if let refusal = self.plan.refusal(of: found) { throw StoreError(.unavailable, refusal) }
