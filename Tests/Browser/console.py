@@ -141,6 +141,7 @@ def play(console, environment, axe, images):
     step("strangers", scenes.strangers, console, environment)
     step("overview", scenes.overview, console)
     step("what needs somebody", failures.says_what_needs_somebody, console)
+    step("what a cancel loses", failures.says_what_a_cancel_loses, console)
     job = main_scene(console, images)
     step("its devices as NDJSON", scenes.failed_devices, console, job)
     step("a pause", scenes.pauses, console, environment)

@@ -17,7 +17,7 @@ def scheduled(console, environment):
     _, found = console.answer("POST", "sends/count", json.dumps({"to": {"tag": "few"}}))
     count = f"{found['total']} devices today"
     console.go(f"sends/{job}")
-    console.shows("Starts at ")
+    console.shows("Starts on ")
     console.shows(count)
     console.shows("until it starts")
     console.until("document.querySelector('#main h1').textContent === arguments[0]", TITLE)
@@ -26,7 +26,7 @@ def scheduled(console, environment):
     assert f"Cancel “{TITLE}”?" in words and f"the devices with the tag few: {count}." in words and "It starts at " in words, words
     assert "About" not in words, words
     console.press("Cancel the send", "#dialog")
-    console.shows("Cancelled by boss at ")
+    console.shows("Cancelled by boss on ")
     # With all that match, as nobody's but its own.
     jobs = [environment["send"]({"to": {"tag": "few"}, "body": "x", "label": label, "at": tomorrow()}) for label in ("one-by-one", "together", "together")]
     status, found = console.answer("POST", "jobs/cancel", json.dumps({"label": "together", "upTo": jobs[2]}))
@@ -35,7 +35,7 @@ def scheduled(console, environment):
     console.go(f"sends/{jobs[1]}")
     console.shows("with all that matched (label together)")
     console.go(f"sends/{jobs[0]}")
-    console.shows("Cancelled by boss at ")
+    console.shows("Cancelled by boss on ")
     assert "all that matched" not in console.text()
     return jobs[1]
 
@@ -55,7 +55,7 @@ def audited(console):
     console.go("audit?action=job.cancel&by=boss")
     console.press("one-by-one")
     console.until("location.hash.startsWith('#/sends/')")
-    console.shows("Cancelled by boss at ")
+    console.shows("Cancelled by boss on ")
     console.go("audit?action=no.such.thing&by=nobody")
     console.shows("No act matches")
     assert "400" not in console.text() and "must" not in console.text()
@@ -91,10 +91,10 @@ def finds(console, environment):
     console.press("Find")
     console.shows("3 devices", "#found")
     console.until("location.hash.includes('user=finn') && location.hash.includes('which=crowd')")
-    assert console.has("Remove finn with all there is …", "#found") and console.has("Sent by finn", "#found")
+    assert console.has("Remove finn and everything of theirs …", "#found") and console.has("Sent by finn", "#found")
     console.enter_into("Token", "nobody-has-this")
     console.press("Find")
-    console.shows("Nothing is found", "#found")
+    console.shows("Nothing found", "#found")
     assert not console.value("[...document.querySelectorAll('#found button')].length"), "there is something to remove"
     assert "user=" not in console.value("location.hash")
     console.go("audience?tag=few")

@@ -34,20 +34,20 @@ def changed(path, value):
 CASES = [
     (WELL, None),
     (changed("queues/send/oldestSeconds", 119), None),
-    (changed("queues/send/oldestSeconds", 125), "New sends do not get on: In the queue send the oldest work has waited 2 min 05 s."),
-    (changed("queues/register/oldestSeconds", 3700), "Changes of registrations do not get on: In the queue register the oldest work has waited 1 h 01 min."),
+    (changed("queues/send/oldestSeconds", 125), "New sends are not getting through: In the queue send the oldest work has waited 2 min 05 s."),
+    (changed("queues/register/oldestSeconds", 3700), "Changes of registrations are not getting through: In the queue register the oldest work has waited 1 h 01 min."),
     (changed("queues/deliver.fcm/delayed", {"seconds": 59, "reason": FCM_FAILS}), None),
     (changed("queues/deliver.fcm/delayed", {"seconds": 190, "reason": FCM_FAILS}),
      f"Sends to FCM are held up: {FCM_FAILS}. It is tried again by itself; in the queue deliver.fcm the oldest work has waited 3 min 10 s."),
     (changed("queues/deliver.fcm/pauses", [{"allApps": True, "since": "2026-11-28T07:00:00.000Z"}]), "deliver.fcm is paused: for all apps, for 1 h 00 min"),
-    (changed("processes/items/delivery-worker/breakers", [{"service": "fcm", "reason": FCM_FAILS}]), f"FCM is not sent to: {FCM_FAILS}."),
+    (changed("processes/items/delivery-worker/breakers", [{"service": "fcm", "reason": FCM_FAILS}]), f"Nothing is being sent to FCM: {FCM_FAILS}."),
     (changed("processes/items/delivery-worker/refusals", [{"service": "apns", "credential": "b", "reason": "InvalidProviderToken", "since": WELL["at"]}]),
      "APNs refuses the credential b: Since "),
     (changed("processes/items/send-worker/state", "unknown"), "No send worker is running: "),
     (changed("processes/isComplete", False), "Nothing is known that needs you: "),
     (changed("broker", "disconnected"), "There is no connection to the broker: "),
-    (changed("ended/expired", 2), "2 sends expired: Since "),
-    (changed("ended/abandoned", 1), "1 send abandoned: Since "),
+    (changed("ended/expired", 2), "2 sends expired: In the last 24 hours: "),
+    (changed("ended/abandoned", 1), "1 send abandoned: In the last 24 hours: "),
     (changed("dead/count", 1), "1 dead letter: "),
     (changed("space/free", 10**9), "1.0 GB of disk left: "),
 ]
@@ -70,6 +70,30 @@ def says_what_needs_somebody(console):
     both["queues"][3]["delayed"] = {"seconds": 190, "reason": FCM_FAILS}
     said = console.value(SAID, both)
     assert len(said) == 1 and said[0][0].endswith("what is to go there waits, the oldest for 3 min 10 s."), said
+    # A send that waits for a service which is paused is no queue that is stuck; all that is paused at once is said once.
+    one = changed("queues/send/oldestSeconds", 700)
+    pause = [{"allApps": False, "by": "boss", "since": "2026-11-28T07:00:00.000Z"}]
+    one["queues"][3] |= {"paused": True, "pauses": pause}
+    said = console.value(SAID, one)
+    assert len(said) == 1 and said[0][0] == "deliver.fcm is paused: by boss, for 1 h 00 min", said
+    for queue in one["queues"][1:]:
+        queue |= {"paused": True, "pauses": pause, "waiting": 2}
+    said = console.value(SAID, one)
+    assert len(said) == 1 and said[0][0] == "All sends of this app are paused: by boss, for 1 h 00 min, and 6 pieces of work wait", said
+
+
+# What would be lost by cancelling a send that has not found its devices: of how many more it is told, or not.
+LOSS = "(await import(new URL('stopping.js', location.href))).loss(arguments[0], '').words.join(' ')"
+
+
+def says_what_a_cancel_loses(console):
+    """The numbers are those of the devices that were found, and it says so where there are others."""
+    counts = {"targets": 1800, "accepted": 460, "failed": {}, "expired": 0, "cancelled": 0}
+    job = {"state": "running", "recipients": {"kind": "all"}, "totals": counts, "fannedOut": 1800}
+    said = console.value(LOSS, job)
+    assert "It has found 1,800 devices so far: about 1,340 of them would not get it, and none of those" in said, said
+    said = console.value(LOSS, job | {"estimate": 3000})
+    assert "About 2,540 devices would not get it" in said and "found" not in said, said
 
 
 def row(job):
@@ -94,7 +118,7 @@ def expires(console, environment):
     console.until("/FCM[^]*expired[^]*1/.test(document.querySelector('#failures tr[data-key]')?.innerText)")
     console.go("")
     console.shows("1 send expired")
-    console.press("those sends")
+    console.press("all expired sends")
     console.until(f"document.querySelector({json.dumps(row(job))}) !== null")
     console.go("sends?failures=true")
     console.until(f"document.querySelector({json.dumps(row(job))})?.innerText.includes('1 expired') === true")

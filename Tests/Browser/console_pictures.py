@@ -44,7 +44,7 @@ def campaign(console, environment, devices):
         at = time.strftime("%Y-%m-%dT18:00:00Z", time.gmtime(time.time() + 86400))
         environment["send"]({"to": {"tag": "few"}, "title": title, "label": label, "at": at})
     console.go("compose")
-    console.press("Empty it")
+    console.press("Clear")
     console.enter_into("Which", "crowd")
     console.shows(f"{devices:,} devices")
     console.enter_into("Title", "Doors open at seven")

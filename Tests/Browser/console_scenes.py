@@ -52,7 +52,7 @@ def overview(console):
 def composes(console, devices, label):
     """A message is seen and counted before it is sent; the number is typed; pressed twice it is one job."""
     console.go("compose")
-    console.press("Empty it")
+    console.press("Clear")
     console.enter_into("Which", "crowd && && x")
     console.shows("Column 10")
     console.enter_into("Which", "crowd")

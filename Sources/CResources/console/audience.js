@@ -46,7 +46,7 @@ function finding({ query, keep, signal }) {
     const again = () => look(isWanted);
     const sections = await Promise.all(parts.map((part) => shown(part, what, signal, again)));
     if (signal.aborted || mine !== round) return;
-    if (parts.length === 0) sections.push(empty("Nothing is found", "It is no device's token or id, and nobody's name or tag here. Each is compared whole, so paste all of it; a device that was removed has no token any more."));
+    if (parts.length === 0) sections.push(empty("Nothing found", "It is no device's token or id, and nobody's name or tag here. Each is compared whole, so paste all of it; a device that was removed or pruned has no token any more: look for its user."));
     found.replaceChildren(...sections);
     const known = parts.flatMap(({ by, items }) => (by !== "handle" ? [[by, what]] : items.length === 1 ? [["id", items[0].id]] : []));
     keep(Object.fromEntries([...kinds.map((kind) => [kind, ""]), ...known]));
@@ -82,7 +82,7 @@ function links(user, device) {
   return h("div", { class: "line" }, device && user ? link(`All devices of ${user}`, `#/audience?${given({ user })}`) : null,
     session.mayAct ? link(user ? `Write to ${user}` : "Write to it", `#/compose?${given({ kind: to[0], which: to[1] })}`) : null,
     user ? link(`Sent by ${user}`, `#/sends?${given({ user })}`) : null,
-    !device && session.mayAct ? button(`Remove ${user} with all there is …`, "danger small", () => removeUser(user)) : null);
+    !device && session.mayAct ? button(`Remove ${user} and everything of theirs …`, "danger small", () => removeUser(user)) : null);
 }
 
 const columns = (again) => [
@@ -104,7 +104,7 @@ async function removeDevice(id, again) {
 
 /** A user who asks to be forgotten. */
 async function removeUser(user) {
-  const isDone = await ask({ title: `Remove ${user} with all there is?`, words: "Devices, account, uploads, rich notifications and the texts of sends to nobody else go for good, and open sends to them are cancelled.",
+  const isDone = await ask({ title: `Remove ${user} and everything of theirs?`, words: "Devices, account, uploads, rich notifications and the texts of sends to nobody else go for good, and open sends to them are cancelled.",
     expected: user, verb: "Remove the user", isDangerous: true, work: () => call("DELETE", `users/${encodeURIComponent(user)}`) });
   if (isDone) say(`${user} is being removed.`);
 }

@@ -68,7 +68,7 @@ class Compose {
         h("div", { class: "stack inner" }, h("div", { class: "halves tight" }, f.at.node, f.ttl.node, f.label.node, f.priority.node, f.collapse.node), f.others.node,
           h("label", { class: "check" }, this.dryRun, "Dry run: everything is done but the push")))),
       h("div", { class: "stack" }, h("div", { class: "line" }, this.send, this.me), this.why));
-    main.append(head("Compose", button("Empty it", "quiet small", () => {
+    main.append(head("Compose", button("Clear", "quiet small", () => {
         draft.clear();
         main.replaceChildren();
         open(main, { query: new URLSearchParams(), signal: this.signal });
@@ -181,7 +181,7 @@ class Compose {
     let job;
     const work = async () => { job = await this.post(body, key); };
     const isDone = total > many && !body.dryRun
-      ? await ask({ title: `Send to ${isComplete ? "" : "at least "}${plural(total, "device")}?`, words: [body.at ? `It goes out at ${moment(body.at)}.` : "It goes out at once.", ...(this.preview.warnings ?? []).map(({ member, reason }) => `${member}: ${reason}`)], count: total, typed: many, verb: body.at ? "Schedule it" : "Send it", work })
+      ? await ask({ title: `Send to ${isComplete ? "" : "at least "}${plural(total, "device")}?`, words: [body.at ? `It goes out on ${moment(body.at)}.` : "It goes out at once.", ...(this.preview.warnings ?? []).map(({ member, reason }) => `${member}: ${reason}`)], count: total, typed: many, verb: body.at ? "Schedule it" : "Send it", work })
       : await act(this.send, work);
     this.update();
     if (!isDone) return;

@@ -22,7 +22,7 @@ export function open(main, { query, signal }) {
     ["Newest", "short", ({ newest }, row) => timeOf(row, newest)],
     ["", "number", actions],
   ]);
-  main.append(head("Dead letters"), h("p", { class: "quiet-text", text: "Mend the cause first, then replay: the work is done once more. Discarding removes them for good; what was counted for them stays." }), note, list.node, none, letters);
+  main.append(head("Dead letters"), h("p", { class: "quiet-text", text: "Fix the cause first, then replay: the work is done once more. Discarding removes them for good; what was counted for them stays." }), note, list.node, none, letters);
   show(none, false);
   show(list.node, false);
   poll(signal, 5, look);
@@ -118,13 +118,21 @@ export function open(main, { query, signal }) {
   }
 
   function letterActions(id, canReplay, group) {
-    const once = (words, kind, method, path) => button(words, `${kind} small`, async (element) => {
-      if (!await act(element, () => call(method, path))) return;
-      say(`Letter ${id}: ${words === "Replay" ? "replayed" : "discarded"}.`);
+    const replay = button("Replay", "quiet small", async (element) => {
+      if (!await act(element, () => call("POST", `dead/${id}/replay`))) return;
+      say(`Letter ${id}: replayed.`);
       await Promise.all([showLetters(group), look()]);
     }, { about: `letter ${id}` });
-    const replay = once("Replay", "quiet", "POST", `dead/${id}/replay`);
     replay.disabled = !canReplay;
-    return h("div", { class: "actions" }, replay, once("Discard", "danger", "DELETE", `dead/${id}`));
+    const discard = button("Discard …", "danger small", async () => {
+      const isDone = await ask({
+        title: `Discard dead letter ${id}?`, words: "It is gone for good, and its work is not done. What was counted for it stays.", verb: "Discard it", isDangerous: true,
+        work: () => call("DELETE", `dead/${id}`),
+      });
+      if (!isDone) return;
+      say(`Letter ${id}: discarded.`);
+      await Promise.all([showLetters(group), look()]);
+    }, { about: `letter ${id}` });
+    return h("div", { class: "actions" }, replay, discard);
   }
 }

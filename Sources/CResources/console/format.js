@@ -117,5 +117,11 @@ export function whom(job) {
 
 export const failures = (counts) => Object.values(counts?.failed ?? {}).reduce((sum, count) => sum + count, 0);
 
+/** Whether devices of a send are in no batch yet: still looked for, or, when it is over, never found. */
+export const isPartial = (job) => job.fannedOut !== undefined;
+
+/** How many devices it has, as far as they were found or can be estimated. */
+export const found = (job) => Math.max(job.estimate ?? job.fannedOut ?? 0, job.totals?.targets ?? 0);
+
 /** How many devices have their outcome. */
 export const done = (counts) => (counts ? counts.accepted + failures(counts) + counts.expired + counts.cancelled : 0);

@@ -2,7 +2,7 @@
 
 import { url } from "./api.js";
 import { h, put, rows, show } from "./dom.js";
-import { audience, bytes, done, duration, failures, number, percent, plural, serviceName, states } from "./format.js";
+import { audience, bytes, done, duration, failures, found, number, percent, plural, serviceName, states } from "./format.js";
 import { copyable, empty, get, head, poll, session } from "./page.js";
 import { History, figure, spark } from "./charts.js";
 import { barOf, chipOf, linkOf, restore, table } from "./table.js";
@@ -59,8 +59,8 @@ function figures() {
     line.show(minute);
     rate.show(number(total), Object.entries(now.rate ?? {}).filter(([, value]) => value > 0).map(([name, value]) => `${serviceName(name)} ${number(value)}`).join(" · ") || "nothing goes out");
     const count = now.sends.items.length;
-    const open = now.sends.items.reduce((sum, job) => sum + Math.max(0, (job.estimate ?? job.totals?.targets ?? 0) - done(job.totals)), 0);
-    underWay.show(now.sends.isComplete ? number(count) : `over ${number(count - 1)}`, open > 0 ? `${plural(open, "device")} to go` : "");
+    const open = now.sends.items.reduce((sum, job) => sum + Math.max(0, found(job) - done(job.totals)), 0);
+    underWay.show(now.sends.isComplete ? number(count) : `at least ${number(count)}`, open > 0 ? `${plural(open, "device")} to go` : "");
     const oldest = Math.max(0, ...now.queues.map(({ oldestSeconds = 0 }) => oldestSeconds));
     waiting.show(number(now.queues.reduce((sum, { waiting }) => sum + waiting, 0)), oldest > 0 ? `the oldest for ${duration(oldest)}` : "");
     dead.show(`${number(now.dead.count)}${now.dead.isComplete ? "" : "+"}`, now.dead.count > 0 ? "wait for a decision" : "none");

@@ -1,7 +1,7 @@
 // The queues with the app's work in them: how full, how old, and pausing.
 
 import { h, put, show } from "./dom.js";
-import { duration, number, plural, since } from "./format.js";
+import { duration, number, plural, serviceName, since } from "./format.js";
 import { act, ask, button, copyable, faultLine, get, head, poll, post, say, section, session } from "./page.js";
 import { chipOf, restore, table } from "./table.js";
 
@@ -9,7 +9,7 @@ import { chipOf, restore, table } from "./table.js";
 function about(name) {
   if (name === "register") return ["changes of registrations", "Devices that register are accepted, and registered when it is resumed."];
   if (name === "send") return ["finding the devices of sends", "Sends are accepted, and look for their devices when it is resumed."];
-  return [`pushes to ${name.replace("deliver.", "")}`, "Batches that are at the service now are finished; all others wait."];
+  return [`pushes to ${serviceName(name.replace("deliver.", ""))}`, "Batches that are at the service now are finished; all others wait."];
 }
 
 export const isOwn = (queue) => queue.pauses.some(({ allApps }) => !allApps);
@@ -29,7 +29,7 @@ export function open(main, { signal }) {
   const command = copyable("");
   const host = section("Paused for all apps", h("p", { text: "Who runs the server has paused it for every app, and resumes it on the server's host:" }), command.node);
   show(host, false);
-  main.append(head("Queues"), h("p", { class: "quiet-text", text: "A send finds its devices (send), and its batches go to each service (deliver). A paused queue keeps its work: nothing is lost, and what is of use for a time only may expire." }), fault, list.node, host);
+  main.append(head("Queues"), h("p", { class: "quiet-text", text: "A send finds its devices (send), and its batches go to each service (deliver). A paused queue keeps its work: nothing is lost, and what is only good for a time may expire." }), fault, list.node, host);
 
   async function look() {
     const { items, brokerFault } = await get("queues");

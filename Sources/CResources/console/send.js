@@ -2,7 +2,7 @@
 
 import { call, url, watch } from "./api.js";
 import { h, put, show } from "./dom.js";
-import { audience, done, duration, failures, moment, number, percent, plural, rechip, states, whom } from "./format.js";
+import { audience, done, duration, failures, found, isPartial, moment, number, percent, plural, rechip, states, whom } from "./format.js";
 import { ask, button, copyable, ended, facts, get, head, poll, reason, say, section, session, speak } from "./page.js";
 import { History, figure, outcomes, progress, spark } from "./charts.js";
 import { serviceOf, table } from "./table.js";
@@ -72,12 +72,11 @@ class Send {
     if (job.state === "scheduled") this.countToday(job);
     if (["cancelling", "cancelled"].includes(job.state)) this.findWho(job);
     this.tellWhy(job);
-    const whole = Math.max(job.estimate ?? 0, totals.targets);
-    this.bar.show(totals, whole);
+    this.bar.show(totals, isPartial(job) && job.estimate === undefined ? Infinity : found(job));
     this.progress.show(job.progress ?? 0);
-    this.count.show(number(done(totals)), whole > 0 ? `of ${job.isFinal || job.estimate === undefined ? "" : "about "}${number(whole)}` : job.isFinal ? "no device has it" : job.state === "scheduled" ? this.today : "looking for devices");
-    this.wrong.show(number(failures(totals)), `${percent(failures(totals), done(totals))} of those done${totals.expired ? ` · ${number(totals.expired)} expired` : ""}${totals.cancelled ? ` · ${number(totals.cancelled)} cancelled` : ""}`);
-    if (job.state !== "scheduled") this.left.show(job.isFinal ? "0 s" : job.secondsLeft === undefined ? "–" : duration(job.secondsLeft), job.isFinal && job.finished ? (job.state === "cancelled" && !job.started ? "it never started" : `took ${this.took(job)}`) : "at the slowest service");
+    this.count.show(number(done(totals)), this.whole(job));
+    this.wrong.show(number(failures(totals)), `${done(totals) > 0 ? `${percent(failures(totals), done(totals))} of those done` : ""}${totals.expired ? ` · ${number(totals.expired)} expired` : ""}${totals.cancelled ? ` · ${number(totals.cancelled)} cancelled` : ""}`);
+    if (job.state !== "scheduled") this.left.show(job.isFinal ? "–" : job.secondsLeft === undefined ? "–" : duration(job.secondsLeft), job.isFinal && job.finished ? (job.state === "cancelled" && !job.started ? "it never started" : `took ${this.took(job)}`) : "at the slowest service");
     this.services.show(Object.entries(job.counts ?? {}));
     const hasFailed = failures(totals) > 0 && !this.hasFailures;
     this.hasFailures = failures(totals) > 0;
@@ -89,6 +88,14 @@ class Send {
     this.announce(job);
     this.failed.tell(job);
     if (job.isFinal || hasFailed) Promise.all([this.failed.look(job, this.signal), this.devices.anew()]).catch((error) => say(reason(error), "bad"));
+  }
+
+  /** Of how many devices, in words. */
+  whole(job) {
+    const all = found(job);
+    if (isPartial(job) && job.estimate === undefined && all > 0) return `of ${number(all)} found${job.isFinal ? "; the others were never looked for" : " so far; others are looked for"}`;
+    if (all > 0) return `of ${isPartial(job) ? "about " : ""}${number(all)}`;
+    return job.isFinal ? "no device has it" : job.state === "scheduled" ? this.today : "looking for devices";
   }
 
   took(job) {
@@ -111,7 +118,7 @@ class Send {
 
   /** Beside its state: what it waits for, or who has ended it. */
   tellWhy(job) {
-    put(this.why, [job.dryRun && "Dry run: no device gets it.", job.state === "scheduled" && `Starts at ${moment(job.at)}.`, this.stopped, job.reason].filter(Boolean).join(" "));
+    put(this.why, [job.dryRun && "Dry run: no device gets it.", job.state === "scheduled" && `Starts on ${moment(job.at)}.`, this.stopped, job.reason].filter(Boolean).join(" "));
   }
 
   /** How many devices it would have today is asked once: whom it goes to is looked for when it starts. */
@@ -136,7 +143,9 @@ class Send {
     if (quarter === this.spoken) return;
     const isFirst = this.spoken < 0;
     this.spoken = quarter;
-    if (isFinal) speak(`The send is ${state}: ${number(totals.accepted)} accepted, ${number(failures(totals))} failed.`);
+    const end = `The send is ${state}: ${number(totals.accepted)} accepted, ${number(failures(totals))} failed.`;
+    if (isFinal && this.isStopping) say(end);
+    else if (isFinal) speak(end);
     else if (!isFirst) speak(`${quarter * 25} percent`);
   }
 
@@ -200,7 +209,9 @@ class Send {
       title: `Cancel “${this.name()}”?`, words, count: open, typed: 100_000, verb: "Cancel the send", isDangerous: true,
       work: async () => this.tell(await (await call("DELETE", this.path)).json()),
     });
-    if (isDone) say("The send is being cancelled.");
+    this.isStopping = isDone;
+    if (isDone && !this.job.isFinal) say("The send is being cancelled.");
+    else if (isDone) say("The send is cancelled.");
   }
 }
 

@@ -67,7 +67,7 @@ function pauses() {
   async function pause() {
     const { items = [], isComplete } = sends;
     const isDone = await ask({ title: "Pause all sends of this app?", verb: "Pause all sends", work: () => each((queue) => !isOwn(queue), "pause"),
-      words: ["No device gets anything from this app until somebody resumes it. What is sent is accepted and waits, and what is of use for a time only may expire. Batches that are at a service now are finished. Devices go on being registered.",
+      words: ["No device gets anything from this app until somebody resumes it. What is sent is accepted and waits, and what is only good for a time may expire. Batches that are at a service now are finished. Devices go on being registered.",
         `It takes effect within two seconds, and holds over restarts. ${items.length > 0 ? `${isComplete ? "" : "At least "}${plural(items.length, "send")} ${items.length === 1 ? "is" : "are"} under way or scheduled now.` : "No send is under way now."}`] });
     if (isDone) say("All sends of this app are paused.");
   }

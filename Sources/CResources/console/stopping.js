@@ -1,7 +1,7 @@
 // Before a send is cancelled: what that would lose. Behind it: who has done it.
 
 import { post, ended, get, given } from "./page.js";
-import { done, moment, plural, whom } from "./format.js";
+import { done, found, isPartial, moment, number, plural, whom } from "./format.js";
 import { common, who } from "./audit.js";
 
 /** What is known of how many devices a scheduled send has before they are counted. */
@@ -24,12 +24,13 @@ export async function today({ expression, to: tags, toCount, services }, to) {
 
 /** What is lost by cancelling it, as far as that is known: the words, and how many devices, or null. */
 export function loss(job, count) {
-  const whole = Math.max(job.estimate ?? 0, job.totals.targets);
+  const whole = found(job);
   const open = Math.max(0, whole - done(job.totals));
   const to = `It goes to ${whom(job)}`;
   const end = "It cannot be taken up again.";
-  if (job.state === "scheduled") return { open: null, words: [`${to}: ${count}.`, `It starts at ${moment(job.at)}. If it is cancelled now, no device gets it. ${end}`] };
+  if (job.state === "scheduled") return { open: null, words: [`${to}: ${count}.`, `It starts on ${moment(job.at)}. If it is cancelled now, no device gets it. ${end}`] };
   if (whole === 0) return { open: null, words: [`${to}. It has not found its devices yet, so how many would not get it is not known. ${end}`] };
+  if (isPartial(job) && job.estimate === undefined) return { open, words: [`${to}.`, `It has found ${plural(whole, "device")} so far: ${open === 0 ? "each of them has its outcome" : `about ${number(open)} of them would not get it`}, and none of those that it has not found yet would. What is on its way arrives. ${end}`] };
   return { open, words: [`${to}.`, `${open === 0 ? "All devices that it has found so far have their outcome." : `About ${plural(open, "device")} would not get it. What is on its way arrives.`} ${end}`] };
 }
 
@@ -39,9 +40,9 @@ export async function stoppedBy({ id, key, user, finished }) {
     const { items } = await get(`audit?${given({ action: "job.cancel", job: id, limit: 20 })}`);
     const act = items.find(({ state }) => state !== "refused");
     const matched = common(act?.target);
-    if (act) return `Cancelled by ${act.by.startsWith("key:") ? "the key " : ""}${who(act.by)} at ${moment(act.at)}${matched === null ? "" : `, with all that matched${matched ? ` (${matched})` : ""}`}.`;
+    if (act) return `Cancelled by ${act.by.startsWith("key:") ? "the key " : ""}${who(act.by)} on ${moment(act.at)}${matched === null ? "" : `, with all that matched${matched ? ` (${matched})` : ""}`}.`;
     const sender = key ? `the key ${key}` : user;
-    return finished ? `Cancelled at ${moment(finished)}: by no operator, so by who sent it${sender ? ` (${sender})` : ""}, or with the removal of a user.` : "";
+    return finished ? `Cancelled on ${moment(finished)}: by no operator, so by who sent it${sender ? ` (${sender})` : ""}, or with the removal of a user.` : "";
   } catch (error) {
     if (error.status === 401) ended.tell();
     return "";

@@ -35,11 +35,26 @@ function broker({ broker, brokerFault }) {
 
 const waits = ({ waiting = 0, deferred = 0 }) => (waiting + deferred > 0 ? `, and ${plural(waiting + deferred, "piece")} of work ${waiting + deferred === 1 ? "waits" : "wait"}` : "");
 
+/** All sends of the app, as its page pauses and resumes them at once. */
+function pausedWhole(now) {
+  const sends = now.queues.filter(({ name }) => name !== "register");
+  const own = sends.map(({ pauses }) => pauses.find(({ allApps }) => !allApps));
+  if (own.length === 0 || own.includes(undefined)) return null;
+  const [{ by, since }] = own.sort((one, other) => (one.since < other.since ? -1 : 1));
+  const sum = (name) => sends.reduce((sum, queue) => sum + (queue[name] ?? 0), 0);
+  return { kind: "warn", key: "pause", what: "All sends of this app are paused", why: `by ${by ?? "somebody"}, for ${ago(now, since)}${waits({ waiting: sum("waiting"), deferred: sum("deferred") })}`, place: "app", todo: "resume them" };
+}
+
+const ago = (now, since) => duration((new Date(now.at) - new Date(since)) / 1000);
+
 function pauses(now) {
-  return now.queues.flatMap((queue) => queue.pauses.map(({ allApps, by, since }) => ({
+  const whole = pausedWhole(now);
+  const each = now.queues.flatMap((queue) => queue.pauses.map(({ allApps, by, since }) => ({
     kind: "warn", key: `pause ${queue.name} ${allApps}`, what: `${queue.name} is paused`,
-    why: `${allApps ? "for all apps" : `by ${by ?? "somebody"}`}, for ${duration((new Date(now.at) - new Date(since)) / 1000)}${waits(queue)}`, place: "queues", todo: "queues",
+    why: `${allApps ? "for all apps" : `by ${by ?? "somebody"}`}, for ${ago(now, since)}${waits(queue)}`, place: "queues", todo: "queues",
+    isOfWhole: whole && !allApps && queue.name !== "register",
   })));
+  return [...(whole ? [whole] : []), ...each.filter(({ isOfWhole }) => !isOfWhole)];
 }
 
 /** What the oldest work of a queue has waited, tried or not. */
@@ -61,7 +76,7 @@ function services(now) {
   // Where its credential is refused that alone is said: the breaker is open for it.
   const said = new Set(refused.map(({ key }) => key));
   const open = items.flatMap(({ breakers }) => breakers).map(({ service, credential, reason }) => ({
-    kind: "bad", key: `service ${service} ${credential ?? ""}`, what: `${serviceName(service)} is not sent to`,
+    kind: "bad", key: `service ${service} ${credential ?? ""}`, what: `Nothing is being sent to ${serviceName(service)}`,
     why: `${reason}. It is tried again by itself; what is to go there waits${oldest(service)}.`, place: `sends?state=unfinished&service=${service}`, todo: "its sends",
   }));
   return [...refused, ...open.filter(({ key }) => !said.has(key))];
@@ -69,6 +84,8 @@ function services(now) {
 
 function queues(now) {
   const said = failing(now);
+  // A send waits for a service that is paused before it goes on to find devices.
+  if (now.queues.some(({ name, paused }) => paused && name.startsWith("deliver."))) said.add("send");
   return now.queues.filter(({ name, paused }) => !paused && !said.has(name)).map((queue) => heldUp(queue) ?? behind(queue, now)).filter(Boolean);
 }
 
@@ -92,7 +109,7 @@ function behind(queue, now) {
   const entry = { key: `queue ${name}`, place: "queues", todo: "queues" };
   const oldest = `In the queue ${name} the oldest work has waited ${duration(oldestSeconds)}`;
   if (rate > 0) return { ...entry, kind: "warn", what: `${aim(name)} are slow`, why: `${oldest}, while ${number(rate)} devices a second get theirs.` };
-  return { ...entry, kind: oldestSeconds < late ? "warn" : "bad", what: `${aim(name)} do not get on`, why: `${oldest}. Its workers are away, too few, or held up.` };
+  return { ...entry, kind: oldestSeconds < late ? "warn" : "bad", what: `${aim(name)} are not getting through`, why: `${oldest}. Its workers are away, too few, or held up.` };
 }
 
 function processes(now) {
@@ -114,9 +131,8 @@ function processes(now) {
 /** What did not get to its devices, and what is short. */
 function work({ dead, ended, space }) {
   const list = [];
-  const since = `Since ${moment(ended.since)}`;
-  if (ended.abandoned > 0) list.push({ kind: "warn", key: "abandoned", what: `${plural(ended.abandoned, "send")} abandoned`, why: `${since}: nobody got ${ended.abandoned === 1 ? "it, and it says" : "them, and each says"} why.`, place: "sends?state=abandoned", todo: "those sends" });
-  if (ended.expired > 0) list.push({ kind: "warn", key: "expired", what: `${plural(ended.expired, "send")} expired`, why: `${since}: the time was over before all devices had their turn.`, place: "sends?state=expired", todo: "those sends" });
+  if (ended.abandoned > 0) list.push({ kind: "warn", key: "abandoned", what: `${plural(ended.abandoned, "send")} abandoned`, why: `In the last 24 hours: nobody got ${ended.abandoned === 1 ? "it, and it says" : "them, and each says"} why.`, place: "sends?state=abandoned", todo: "all abandoned sends" });
+  if (ended.expired > 0) list.push({ kind: "warn", key: "expired", what: `${plural(ended.expired, "send")} expired`, why: `In the last 24 hours: the time was over before all devices had their turn.`, place: "sends?state=expired", todo: "all expired sends" });
   if (dead.count > 0) list.push({ kind: "warn", key: "dead", what: `${dead.isComplete ? "" : "At least "}${plural(dead.count, "dead letter")}`, why: "Work that could not be done, and waits for somebody to decide.", place: "dead", todo: "dead letters" });
   if (space && space.free < 2e9) list.push({ kind: "bad", key: "space", what: `${bytes(space.free)} of disk left`, why: "Near the end, new work is refused." });
   return list;
