@@ -23,7 +23,7 @@ def scheduled(console, environment):
     console.until("document.querySelector('#main h1').textContent === arguments[0]", TITLE)
     console.press("Cancel …")
     words = console.dialog()
-    assert f"Cancel “{TITLE}”?" in words and f"the devices with the tag few: {count}." in words and "It starts at " in words, words
+    assert f"Cancel “{TITLE}”?" in words and f"the devices with the tag few: {count}." in words and "It starts on " in words, words
     assert "About" not in words, words
     console.press("Cancel the send", "#dialog")
     console.shows("Cancelled by boss on ")
