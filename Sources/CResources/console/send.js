@@ -76,7 +76,7 @@ class Send {
     this.progress.show(job.progress ?? 0);
     this.count.show(number(done(totals)), this.whole(job));
     this.wrong.show(number(failures(totals)), `${done(totals) > 0 ? `${percent(failures(totals), done(totals))} of those done` : ""}${totals.expired ? ` · ${number(totals.expired)} expired` : ""}${totals.cancelled ? ` · ${number(totals.cancelled)} cancelled` : ""}`);
-    if (job.state !== "scheduled") this.left.show(job.isFinal ? "–" : job.secondsLeft === undefined ? "–" : duration(job.secondsLeft), job.isFinal && job.finished ? (job.state === "cancelled" && !job.started ? "it never started" : `took ${this.took(job)}`) : "at the slowest service");
+    if (job.state !== "scheduled") this.left.show(job.isFinal || job.secondsLeft === undefined ? "–" : duration(job.secondsLeft), job.isFinal && job.finished ? (job.state === "cancelled" && !job.started ? "it never started" : `took ${this.took(job)}`) : "at the slowest service");
     this.services.show(Object.entries(job.counts ?? {}));
     const hasFailed = failures(totals) > 0 && !this.hasFailures;
     this.hasFailures = failures(totals) > 0;
