@@ -60,7 +60,7 @@ import Undisturbed
         try await installation.register(
             "alice",
             platform: "apns",
-            handle: String(repeating: "3c", count: 32),
+            handle: String(repeating: "4c", count: 32),
             tags: ["clock"]
         )
         let worker = "delivery-worker"
