@@ -214,6 +214,43 @@ struct BreakerTests {
         #expect(breaker.isOpen)
     }
 
+    /// What is wrong may change while it is open; whoever looks is told what is wrong now, and a log says it once.
+    @Test func itsReasonIsThatOfTheLastProbe() {
+        var breaker = self.opened()
+        let refused = SendStatistics([.misconfigured(reason: "ExpiredProviderToken", status: 403)])
+        let expired = WaitReason(.credentials, at: .apns, "ExpiredProviderToken")
+        let down = WaitReason(.service, at: .apns, "503 ServiceUnavailable")
+        var now = self.start
+        for (statistics, reason, isNew) in [
+            (refused, expired, true), (refused, expired, false), (self.failed(1), down, true),
+            (self.failed(1), down, false), (refused, expired, true),
+        ] {
+            now = now.advanced(by: .seconds(60))
+            #expect(breaker.enter(now: now) == .probe)
+            #expect(breaker.record(statistics, as: .probe, now: now) == (isNew ? .reopened(reason) : nil))
+            guard case .rejected(_, let said) = breaker.peek(now: now) else { return #expect(Bool(false)) }
+            #expect(said == reason)
+        }
+    }
+
+    /// A service that fails proves nothing about tokens: many answers are needed as before.
+    @Test func aFloodThatEndsInAFailureIsAFloodStill() {
+        var breaker = self.breaker()
+        _ = breaker.record(self.dead(950, of: 1000), as: .free, now: self.start)
+        let flood = breaker.reason
+        var now = self.start.advanced(by: .seconds(60))
+        let down = WaitReason(.service, at: .apns, "503 ServiceUnavailable")
+        #expect(breaker.enter(now: now) == .probe)
+        #expect(breaker.record(self.failed(1), as: .probe, now: now) == .reopened(down))
+        #expect(breaker.doubtsTokens)
+        now = now.advanced(by: .seconds(60))
+        for number in 0..<10 {
+            #expect(breaker.enter(now: now) == .probe)
+            let transition = breaker.record(self.dead(1, of: 1), as: .probe, now: now)
+            #expect(transition == (number < 9 ? nil : .reopened(flood)))
+        }
+    }
+
     @Test func aProbeWithoutAResultIsFollowedByAnother() {
         var breaker = self.opened()
         let later = self.start.advanced(by: .seconds(5))

@@ -28,11 +28,14 @@ extension PipelineLoadTests {
                 try await harness.publish(register)
                 for id in [send, register.id] { try await harness.wait(for: id) }
                 // A worker says what it did behind its commit.
-                while self.lines(of: send).count < 2 || self.lines(of: register.id).isEmpty {
+                let queues: Set = [QueueName.work(.send, .normal), QueueName.work(.deliver(.apns), .normal)]
+                while !self.lines(of: send).contains(where: { $0.fields["devices.accepted"] != nil })
+                    || !queues.isSubset(of: self.lines(of: send).map { $0.fields["queue"] })
+                    || self.lines(of: register.id).isEmpty
+                {
                     try await Task.sleep(for: .milliseconds(10))
                 }
-                let queues = Set(self.lines(of: send).compactMap { $0.fields["queue"] })
-                #expect(queues == [QueueName.work(.send, .normal), QueueName.work(.deliver(.apns), .normal)])
+                #expect(Set(self.lines(of: send).compactMap { $0.fields["queue"] }) == queues)
                 let delivered = try #require(self.lines(of: send).last { $0.fields["devices.accepted"] != nil })
                 #expect(delivered.fields["devices.accepted"] == "3" && delivered.fields["devices.failed"] == "0")
                 #expect(delivered.fields["message.id"].flatMap { MessageID($0) } != nil)

@@ -40,6 +40,8 @@ package struct Breaker {
     /// A change to be logged.
     enum Transition: Equatable {
         case opened(Cause, WaitReason)
+        /// It stays open, for another reason than before.
+        case reopened(WaitReason)
         case closed
     }
 
@@ -52,7 +54,7 @@ package struct Breaker {
     private let configuration: Configuration
     private var state = State.closed
     private var pause: Duration
-    /// Why it opened last.
+    /// Why it opened or reopened last.
     private(set) var reason = WaitReason("")
     /// Devices that failed in a row, less those answered for between them.
     private var run = 0
@@ -123,7 +125,7 @@ package struct Breaker {
         switch self.state {
         case .closed:
             if self.run >= self.configuration.failures {
-                return self.open(statistics.rejection == nil ? .service : .credentials, statistics, now: now)
+                return self.open(Self.cause(of: statistics), statistics, now: now)
             }
             if self.isFlood(statistics) { return self.open(.tokens, statistics, now: now) }
             if self.answers.count >= self.configuration.deadTokens { self.isOnTrial = false }
@@ -137,25 +139,36 @@ package struct Breaker {
 
     /// Closes or reopens according to the results of a probe.
     private mutating func judge(_ statistics: SendStatistics, now: ContinuousClock.Instant) -> Transition? {
-        var isBad = statistics.failed >= max(1, statistics.answered)
-        if !isBad, self.cause == .tokens {
+        var fault = statistics.failed >= max(1, statistics.answered) ? Self.cause(of: statistics) : nil
+        if fault == nil, self.cause == .tokens {
             self.probed.add(statistics)
             guard self.probed.count >= Self.fewAnswers else {
                 self.state = .open(until: now)
                 return nil
             }
-            isBad = self.probed.isFlood(of: 1, share: self.configuration.deadShare)
+            if self.probed.isFlood(of: 1, share: self.configuration.deadShare) { fault = .tokens }
         }
         self.probed = TokenAnswers()
-        if isBad {
-            self.pause = min(self.pause * 2, self.configuration.longestPause)
-            self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
-            return nil
-        }
+        if let fault { return self.reopen(fault, statistics, now: now) }
         if self.cause == .tokens { (self.answers, self.isOnTrial) = (TokenAnswers(), true) }
         (self.state, self.pause, self.run, self.cause) = (.closed, self.configuration.pause, 0, nil)
         self.runOwners = OwnerCounts()
         return .closed
+    }
+
+    /// Stays open for twice as long; what failed now need not be what opened it.
+    private mutating func reopen(
+        _ fault: Cause,
+        _ statistics: SendStatistics,
+        now: ContinuousClock.Instant
+    ) -> Transition? {
+        self.pause = min(self.pause * 2, self.configuration.longestPause)
+        self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
+        let reason = Self.reason(fault, statistics)
+        // The last answer of a flood may be a good one, which says nothing.
+        guard reason != self.reason, fault != .tokens || statistics.dead > 0 else { return nil }
+        self.reason = reason
+        return .reopened(reason)
     }
 
     /// Whether it is open because of bad tokens: such answers are then doubtful.
@@ -177,15 +190,24 @@ package struct Breaker {
         now: ContinuousClock.Instant
     ) -> Transition {
         self.cause = cause
+        self.reason = Self.reason(cause, statistics)
+        self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
+        return .opened(cause, self.reason)
+    }
+
+    /// Why the failures of a send are failures.
+    private static func cause(of statistics: SendStatistics) -> Cause {
+        statistics.rejection == nil ? .service : .credentials
+    }
+
+    private static func reason(_ cause: Cause, _ statistics: SendStatistics) -> WaitReason {
         let said =
             switch cause {
             case .service: statistics.fault
             case .credentials: statistics.rejection ?? ""
             case .tokens: statistics.deadReason
             }
-        self.reason = WaitReason(cause, at: statistics.pns, with: statistics.credential, said)
-        self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
-        return .opened(cause, self.reason)
+        return WaitReason(cause, at: statistics.pns, with: statistics.credential, said)
     }
 }
 

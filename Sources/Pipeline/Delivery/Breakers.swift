@@ -181,6 +181,9 @@ final class Breakers: Sendable {
                 .counter([.service: key.service, .app: key.app.name, .cause: cause.rawValue]).increment()
             metadata["reason"] = "\(reason.text)"
             self.logger.warning("The circuit breaker opened: the app's messages wait", metadata: metadata)
+        case .reopened(let reason):
+            metadata["reason"] = "\(reason.text)"
+            self.logger.warning("The circuit breaker stays open for another reason", metadata: metadata)
         case .closed:
             open.decrement(by: 1)
             self.logger.notice("The circuit breaker closed: the app's messages go out again", metadata: metadata)

@@ -11,6 +11,8 @@ import StoreKit
 final class ReadQueue: Sendable {
     private let pool: DatabasePool
     private let queue = DispatchQueue(label: "pushline.store.readers", qos: .userInitiated, attributes: .concurrent)
+    /// A page of an audience may take all of a processor that it gets: whoever else has something to do goes first.
+    private let longQueue = DispatchQueue(label: "pushline.store.long-readers", qos: .background, attributes: .concurrent)
     private let inlineExecution: InlineExecution
     private let state: NIOLockedValueBox<State>
 
@@ -114,7 +116,7 @@ final class ReadQueue: Sendable {
             state.running += 1
             return first
         }
-        if let first { self.queue.async { self.drain(first) } }
+        if let first { self.start(first) }
     }
 
     /// Reads on this thread, if a connection is free.
@@ -129,17 +131,15 @@ final class ReadQueue: Sendable {
             }
             guard isFree else { return nil }
             let result = Result { try self.perform(body) }
-            if let next = self.next() { self.queue.async { self.drain(next) } }
+            if let next = self.next() { self.start(next) }
             return result
         } ?? nil
     }
 
-    private func drain(_ first: Read) {
-        var read = first
-        while true {
+    private func start(_ read: Read) {
+        (read.isLong ? self.longQueue : self.queue).async {
             read.perform()
-            guard let next = self.next(after: read) else { return }
-            read = next
+            if let next = self.next(after: read) { self.start(next) }
         }
     }
 
