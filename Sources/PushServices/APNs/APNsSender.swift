@@ -37,14 +37,14 @@ final class APNsSender: PushSender {
             await self.send(batch, token, &round)
             // Once more, where a new token or connection may help. A new token goes over connections that have seen no other one: APNs
             // counts them.
-            var isOver = !round.wants(.connection)
+            var needsNewConnections = round.wants(.connection)
             if round.wants(.credential), let refused = token, let fresh = try self.token?.token(replacing: refused) {
                 token = fresh
-                isOver = false
+                needsNewConnections = true
                 round.repeatWhere(.credential)
             }
             round.repeatWhere(.connection)
-            if !isOver { await self.client.renewConnections(openedBefore: began) }
+            if needsNewConnections { await self.client.renewConnections(openedBefore: began) }
             await self.send(batch, token, &round)
         } catch {
             round.endAll(.misconfigured(reason: "the provider token cannot be signed", status: nil))

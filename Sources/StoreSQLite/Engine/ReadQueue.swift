@@ -136,11 +136,21 @@ final class ReadQueue: Sendable {
         } ?? nil
     }
 
-    private func start(_ read: Read) {
-        (read.isLong ? self.longQueue : self.queue).async {
-            read.perform()
-            if let next = self.next(after: read) { self.start(next) }
+    private func start(_ first: Read) {
+        (first.isLong ? self.longQueue : self.queue).async {
+            var read = first
+            while let next = self.perform(read) {
+                // A thread keeps to its kind: what is short does not wait for a processor behind what is long.
+                guard next.isLong == read.isLong else { return self.start(next) }
+                read = next
+            }
         }
+    }
+
+    /// - Returns: What is to be read next; nil if nothing is.
+    private func perform(_ read: Read) -> Read? {
+        read.perform()
+        return self.next(after: read)
     }
 
     /// What a thread reads next; nil if it has nothing to read any more.
