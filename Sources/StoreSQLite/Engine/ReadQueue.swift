@@ -11,14 +11,17 @@ import StoreKit
 final class ReadQueue: Sendable {
     private let pool: DatabasePool
     private let queue = DispatchQueue(label: "pushline.store.readers", qos: .userInitiated, attributes: .concurrent)
-    /// A page of an audience may take all of a processor that it gets: whoever else has something to do goes first.
-    private let longQueue = DispatchQueue(label: "pushline.store.long-readers", qos: .background, attributes: .concurrent)
+    /// What is dear would take all of the processors: whoever else has something to do goes first.
+    private let dearQueue = DispatchQueue(label: "pushline.store.dear-readers", qos: .background, attributes: .concurrent)
     private let inlineExecution: InlineExecution
     private let state: NIOLockedValueBox<State>
 
     private struct Read: Sendable {
-        let isLong: Bool
+        let size: ReadSize
         let perform: @Sendable () -> Void
+
+        var isLong: Bool { self.size == .long || self.isDear }
+        var isDear: Bool { self.size == .dear }
     }
 
     private struct State {
@@ -98,7 +101,7 @@ final class ReadQueue: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard caller.wait(continuation) else { return }
-                let read = Read(isLong: size == .long) {
+                let read = Read(size: size) {
                     guard caller.isWaiting else { return }
                     caller.go(on: Result { try self.perform(body) })
                 }
@@ -137,11 +140,10 @@ final class ReadQueue: Sendable {
     }
 
     private func start(_ first: Read) {
-        (first.isLong ? self.longQueue : self.queue).async {
+        (first.isDear ? self.dearQueue : self.queue).async {
             var read = first
             while let next = self.perform(read) {
-                // A thread keeps to its kind: what is short does not wait for a processor behind what is long.
-                guard next.isLong == read.isLong else { return self.start(next) }
+                guard next.isDear == read.isDear else { return self.start(next) }
                 read = next
             }
         }
