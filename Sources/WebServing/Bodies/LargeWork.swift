@@ -45,7 +45,7 @@ package final class LargeWork: Sendable {
         }
     }
 
-    private let queue = DispatchQueue(label: "pushline.large-bodies", qos: .background)
+    private let queue = DispatchQueue(label: "pushline.large-bodies")
     private let state = NIOLockedValueBox(State())
 
     /// Does some work of an app there, as far as it is this task's own.
