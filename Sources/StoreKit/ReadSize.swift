@@ -5,6 +5,6 @@ package enum ReadSize: Sendable {
     case ordinary
     /// A piece of an audience or of a list, some 40 ms: one connection is left to all else.
     case long
-    /// As long, of an expression of many tags: it gives way to all else that wants a processor.
+    /// As long, of an expression of many tags: another connection is left to what is long.
     case dear
 }

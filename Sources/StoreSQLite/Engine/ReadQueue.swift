@@ -11,8 +11,6 @@ import StoreKit
 final class ReadQueue: Sendable {
     private let pool: DatabasePool
     private let queue = DispatchQueue(label: "pushline.store.readers", qos: .userInitiated, attributes: .concurrent)
-    /// What is dear would take all of the processors: whoever else has something to do goes first.
-    private let dearQueue = DispatchQueue(label: "pushline.store.dear-readers", qos: .background, attributes: .concurrent)
     private let inlineExecution: InlineExecution
     private let state: NIOLockedValueBox<State>
 
@@ -132,7 +130,7 @@ final class ReadQueue: Sendable {
             state.running += 1
             return first
         }
-        if let first { self.start(first) }
+        if let first { self.queue.async { self.drain(first) } }
     }
 
     /// Reads on this thread, if a connection is free.
@@ -147,25 +145,18 @@ final class ReadQueue: Sendable {
             }
             guard isFree else { return nil }
             let result = Result { try self.perform(body) }
-            if let next = self.next() { self.start(next) }
+            if let next = self.next() { self.queue.async { self.drain(next) } }
             return result
         } ?? nil
     }
 
-    private func start(_ first: Read) {
-        (first.isDear ? self.dearQueue : self.queue).async {
-            var read = first
-            while let next = self.perform(read) {
-                guard next.isDear == read.isDear else { return self.start(next) }
-                read = next
-            }
+    private func drain(_ first: Read) {
+        var read = first
+        while true {
+            read.perform()
+            guard let next = self.next(after: read) else { return }
+            read = next
         }
-    }
-
-    /// - Returns: What is to be read next; nil if nothing is.
-    private func perform(_ read: Read) -> Read? {
-        read.perform()
-        return self.next(after: read)
     }
 
     /// What a thread reads next; nil if it has nothing to read any more.
