@@ -5,6 +5,4 @@ package enum ReadSize: Sendable {
     case ordinary
     /// A piece of an audience or of a list, some 40 ms: one connection is left to all else.
     case long
-    /// As long, of an expression of many tags: another connection is left to what is long.
-    case dear
 }

@@ -16,12 +16,6 @@ package struct AudienceTerms: Sendable {
         self.tags = tags
     }
 
-    /// The most tags of an expression that people write by hand, and that an Azure hub takes.
-    private static let usual = 20
-
-    /// The size of a piece of it.
-    package var readSize: ReadSize { self.tags.count > Self.usual ? .dear : .long }
-
     /// The only tag of the audience, if it has just one.
     package var onlyTag: StoredTag? {
         guard self.expression.alternatives != nil else { return nil }

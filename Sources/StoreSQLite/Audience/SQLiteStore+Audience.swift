@@ -6,7 +6,7 @@ import StoreSQL
 extension SQLiteStore: AudienceEngine {
     package func page(of terms: AudienceTerms, _ query: AudienceQuery) async throws -> AudiencePage {
         let limits = self.configuration.audienceReadLimits
-        return try await self.read(size: terms.readSize) { database in
+        return try await self.read(size: .long) { database in
             if let tag = terms.onlyTag { return try SingleTagReader(database: database, query: query).page(of: tag) }
             var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
             return try reader.page(after: query.after, through: query.through, limit: query.limit)
@@ -15,7 +15,7 @@ extension SQLiteStore: AudienceEngine {
 
     package func count(of terms: AudienceTerms, _ query: AudienceQuery) async throws -> AudienceCount {
         let limits = self.configuration.audienceReadLimits
-        return try await self.read(size: terms.readSize) { database in
+        return try await self.read(size: .long) { database in
             var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
             return try reader.count(after: query.after, through: query.through)
         }
@@ -27,7 +27,7 @@ extension SQLiteStore: AudienceEngine {
         _ query: AudienceQuery
     ) async throws -> (page: AudiencePage, rest: ArraySlice<Int64>) {
         let limits = self.configuration.audienceReadLimits
-        return try await self.read(size: terms.readSize) { database in
+        return try await self.read(size: .long) { database in
             var rest = rows
             var reader = try AudienceReader(database: database, terms: terms, query: query, limits: limits)
             return (try reader.handles(of: &rest), rest)

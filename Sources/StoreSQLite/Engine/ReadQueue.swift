@@ -15,41 +15,25 @@ final class ReadQueue: Sendable {
     private let state: NIOLockedValueBox<State>
 
     private struct Read: Sendable {
-        let size: ReadSize
+        let isLong: Bool
         let perform: @Sendable () -> Void
-
-        var isLong: Bool { self.size == .long || self.isDear }
-        var isDear: Bool { self.size == .dear }
     }
 
     private struct State {
         let limit: Int
         var waiting: Deque<Read> = []
-        /// Threads that read, those of them whose read is long, and those whose read is dear.
-        var (running, long, dear) = (0, 0, 0)
+        /// Threads that read, and those of them whose read is long.
+        var (running, long) = (0, 0)
 
         init(limit: Int) { self.limit = limit }
 
         /// The first that waits and may be read now.
         mutating func next() -> Read? {
-            guard let index = self.waiting.firstIndex(where: { self.mayBegin($0.size) }) else { return nil }
+            let mayBeLong = self.long < max(1, self.limit - 1)
+            guard let index = self.waiting.firstIndex(where: { mayBeLong || !$0.isLong }) else { return nil }
             let read = self.waiting.remove(at: index)
-            self.count(read, 1)
+            if read.isLong { self.long += 1 }
             return read
-        }
-
-        /// One connection is left by what is long, and another by what is dear, if there are as many.
-        private func mayBegin(_ size: ReadSize) -> Bool {
-            switch size {
-            case .short, .ordinary: true
-            case .long: self.long < max(1, self.limit - 1)
-            case .dear: self.long < max(1, self.limit - 1) && self.dear < max(1, self.limit - 2)
-            }
-        }
-
-        mutating func count(_ read: Read, _ one: Int) {
-            if read.isLong { self.long += one }
-            if read.isDear { self.dear += one }
         }
     }
 
@@ -112,7 +96,7 @@ final class ReadQueue: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard caller.wait(continuation) else { return }
-                let read = Read(size: size) {
+                let read = Read(isLong: size == .long) {
                     guard caller.isWaiting else { return }
                     caller.go(on: Result { try self.perform(body) })
                 }
@@ -162,7 +146,7 @@ final class ReadQueue: Sendable {
     /// What a thread reads next; nil if it has nothing to read any more.
     private func next(after read: Read? = nil) -> Read? {
         self.state.withLockedValue { state in
-            if let read { state.count(read, -1) }
+            if read?.isLong == true { state.long -= 1 }
             let next = state.next()
             if next == nil { state.running -= 1 }
             return next
