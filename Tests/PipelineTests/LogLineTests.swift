@@ -30,7 +30,7 @@ extension PipelineLoadTests {
                 // A worker says what it did behind its commit.
                 let queues: Set = [QueueName.work(.send, .normal), QueueName.work(.deliver(.apns), .normal)]
                 while !self.lines(of: send).contains(where: { $0.fields["devices.accepted"] != nil })
-                    || !queues.isSubset(of: self.lines(of: send).map { $0.fields["queue"] })
+                    || !queues.isSubset(of: self.lines(of: send).compactMap { $0.fields["queue"] })
                     || self.lines(of: register.id).isEmpty
                 {
                     try await Task.sleep(for: .milliseconds(10))
