@@ -40,7 +40,7 @@ package struct Breaker {
     /// A change to be logged.
     enum Transition: Equatable {
         case opened(Cause, WaitReason)
-        /// It stays open, for another reason than before.
+        /// It stays open, for another cause than before.
         case reopened(WaitReason)
         case closed
     }
@@ -54,7 +54,7 @@ package struct Breaker {
     private let configuration: Configuration
     private var state = State.closed
     private var pause: Duration
-    /// Why it opened or reopened last.
+    /// Why it opened last, or what its last probe failed of.
     private(set) var reason = WaitReason("")
     /// Devices that failed in a row, less those answered for between them.
     private var run = 0
@@ -139,36 +139,34 @@ package struct Breaker {
 
     /// Closes or reopens according to the results of a probe.
     private mutating func judge(_ statistics: SendStatistics, now: ContinuousClock.Instant) -> Transition? {
-        var fault = statistics.failed >= max(1, statistics.answered) ? Self.cause(of: statistics) : nil
-        if fault == nil, self.cause == .tokens {
+        var isBad = statistics.failed >= max(1, statistics.answered)
+        if !isBad, self.cause == .tokens {
             self.probed.add(statistics)
             guard self.probed.count >= Self.fewAnswers else {
                 self.state = .open(until: now)
                 return nil
             }
-            if self.probed.isFlood(of: 1, share: self.configuration.deadShare) { fault = .tokens }
+            isBad = self.probed.isFlood(of: 1, share: self.configuration.deadShare)
         }
         self.probed = TokenAnswers()
-        if let fault { return self.reopen(fault, statistics, now: now) }
+        if isBad { return self.reopen(statistics, now: now) }
         if self.cause == .tokens { (self.answers, self.isOnTrial) = (TokenAnswers(), true) }
         (self.state, self.pause, self.run, self.cause) = (.closed, self.configuration.pause, 0, nil)
         self.runOwners = OwnerCounts()
         return .closed
     }
 
-    /// Stays open for twice as long; what failed now need not be what opened it.
-    private mutating func reopen(
-        _ fault: Cause,
-        _ statistics: SendStatistics,
-        now: ContinuousClock.Instant
-    ) -> Transition? {
+    /// Stays open for twice as long.
+    private mutating func reopen(_ statistics: SendStatistics, now: ContinuousClock.Instant) -> Transition? {
         self.pause = min(self.pause * 2, self.configuration.longestPause)
         self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
-        let reason = Self.reason(fault, statistics)
-        // The last answer of a flood may be a good one, which says nothing.
-        guard reason != self.reason, fault != .tokens || statistics.dead > 0 else { return nil }
-        self.reason = reason
-        return .reopened(reason)
+        // A service that fails proves nothing about tokens: they stay in doubt.
+        guard self.cause != .tokens else { return nil }
+        let last = self.cause
+        let cause = Self.cause(of: statistics)
+        (self.cause, self.reason) = (cause, Self.reason(cause, statistics))
+        // The words of one cause differ with each probe, as by a hub's tracking id.
+        return cause == last ? nil : .reopened(self.reason)
     }
 
     /// Whether it is open because of bad tokens: such answers are then doubtful.

@@ -183,7 +183,7 @@ final class Breakers: Sendable {
             self.logger.warning("The circuit breaker opened: the app's messages wait", metadata: metadata)
         case .reopened(let reason):
             metadata["reason"] = "\(reason.text)"
-            self.logger.warning("The circuit breaker stays open for another reason", metadata: metadata)
+            self.logger.warning("The circuit breaker stays open, for another cause than before", metadata: metadata)
         case .closed:
             open.decrement(by: 1)
             self.logger.notice("The circuit breaker closed: the app's messages go out again", metadata: metadata)
