@@ -70,6 +70,26 @@ struct ImportChunkTests {
         #expect(try await self.keep.store.registration(one, app: .default)?.handle?.text == "h999")
     }
 
+    /// A thousand tags are more work than the row that has them: whoever waits does not wait for all of them.
+    @Test(arguments: [0, 60, 1000])
+    func tagsAreWorkToo(count: Int) async throws {
+        let tags = try (0..<count).map { try PushModel.Tag("t\($0)", .folded) }
+        let rows = try (0..<(count == 1000 ? 100 : 2000)).map { number in
+            var row = try self.row("h\(number)")
+            row.tags = tags
+            return row
+        }
+        let (created, commits) = try await self.bringAwaited(rows)
+        #expect(created.allSatisfy { $0 == .created })
+        let (updated, again) = try await self.bringAwaited(rows)
+        #expect(updated.allSatisfy { $0 == .updated })
+        // A row is a work of 1, of 4 where it is known, and four tags are a work of 1; a transaction ends behind the piece of work with
+        // which it has done the least.
+        let least = { (own: Int) in rows.count * (own + count / 4) / (2 * ImportChunk.least) }
+        #expect(commits >= least(1) && again >= least(4), "\(commits), \(again)")
+        #expect(try await self.keep.store.checkFile() == [])
+    }
+
     /// Looking at rows takes long where their pages are not in memory.
     @Test func theLookupOfRowsEndsWithItsTurn() async throws {
         let rows = try (0..<10_000).map { try self.row("h\($0)") }

@@ -67,6 +67,8 @@ package struct ImportChunk {
     package static let step = 1024
     /// The work of a known row; to look at one is 1, and to insert one too.
     package static let known = 4
+    /// As many tags of a row are a work of 1 too.
+    private static let tags = 4
 
     private let begun = ContinuousClock.now
     private let longest: Duration
@@ -81,6 +83,28 @@ package struct ImportChunk {
     package init(longest: Duration, isAwaited: @escaping () -> Bool) {
         self.longest = longest
         self.isAwaited = isAwaited
+    }
+
+    /// What is written between two checks of the time.
+    ///
+    /// - Parameters:
+    ///   - indexes: Which of the rows.
+    ///   - rows: All rows.
+    ///   - each: The work of a row without tags.
+    /// - Returns: The first of the indexes, one at least, and their work.
+    package static func piece(
+        of indexes: ArraySlice<Int>,
+        in rows: [ImportedRegistration],
+        each: Int
+    ) -> (indexes: ArraySlice<Int>, work: Int) {
+        var (end, done) = (indexes.startIndex, 0)
+        while end < indexes.endIndex {
+            let work = each + rows[indexes[end]].tags.count / Self.tags
+            if done > 0, done + work > Self.least { break }
+            done += work
+            end += 1
+        }
+        return (indexes[..<end], done)
     }
 
     /// Counts work done.

@@ -18,29 +18,33 @@ extension RegistrationImport {
     /// The tags of rows, each looked up or made once.
     static func numberedTags(
         of rows: [ImportedRegistration],
-        _ order: [Int],
+        _ order: ArraySlice<Int>,
         _ statements: ImportStatements
     ) throws -> [NumberedTags] {
-        let tags = order.map { rows[$0].tags.filter { $0.owner == nil } }
-        // In the order of the index of names.
-        let numbers = try statements.numbers(of: Set(tags.joined()).sorted())
-        var (numbered, last) = ([NumberedTags](), [Tag]())
-        numbered.reserveCapacity(order.count)
-        for tags in tags {
-            // Rows next to each other often have the same.
-            if tags == last, let same = numbered.last {
-                numbered.append(same)
-                continue
+        // Rows next to each other often have the same: such a run is read once.
+        var runs: [(tags: [Tag], rows: Int)] = []
+        var last: Int?
+        for index in order {
+            if let last, rows[last].tags == rows[index].tags {
+                runs[runs.count - 1].rows += 1
+            } else {
+                runs.append((rows[index].tags.filter { $0.owner == nil }, 1))
             }
-            var own: [Int64] = []
-            for tag in tags {
+            last = index
+        }
+        // In the order of the index of names.
+        let numbers = try statements.numbers(of: Set(runs.lazy.map(\.tags).joined()).sorted())
+        var numbered: [NumberedTags] = []
+        numbered.reserveCapacity(order.count)
+        for run in runs {
+            var (own, known) = ([Int64](), Set<Int64>())
+            for tag in run.tags {
                 guard let number = numbers[tag] else {
                     throw StoreError(.corrupt, "a tag that was made has no number")
                 }
-                if !own.contains(number) { own.append(number) }
+                if known.insert(number).inserted { own.append(number) }
             }
-            numbered.append(NumberedTags(own))
-            last = tags
+            numbered += repeatElement(NumberedTags(own), count: run.rows)
         }
         return numbered
     }

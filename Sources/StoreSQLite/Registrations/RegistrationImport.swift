@@ -12,13 +12,6 @@ import StoreSQL
 struct RegistrationImport {
     typealias Numbered = ImportProgress.Numbered
 
-    /// The new rows between two checks of the time.
-    ///
-    /// Their handles and tags, a quarter of the work, are written after all of them.
-    private static let step = ImportChunk.least
-    /// As many known ones.
-    private static let knownStep = ImportChunk.least / ImportChunk.known
-
     private let context: WriteContext
     private let app: Int64
     private let name: AppID
@@ -116,11 +109,12 @@ struct RegistrationImport {
         _ chunk: inout ImportChunk
     ) throws {
         while !stretch.known.isEmpty, !chunk.isOver {
-            let some = stretch.known.prefix(Self.knownStep)
-            let tags = try Self.numberedTags(of: self.rows, some.map(\.index), self.statements)
-            for (row, tags) in zip(some, tags) { results[row.index] = try self.write(row, tags: tags) }
+            let indexes = stretch.known.prefix(ImportChunk.least).map(\.index)[...]
+            let (some, work) = ImportChunk.piece(of: indexes, in: self.rows, each: ImportChunk.known)
+            let tags = try Self.numberedTags(of: self.rows, some, self.statements)
+            for (row, tags) in zip(stretch.known, tags) { results[row.index] = try self.write(row, tags: tags) }
             stretch.known.removeFirst(some.count)
-            _ = chunk.goesOn(after: ImportChunk.known * some.count)
+            _ = chunk.goesOn(after: work)
         }
     }
 
@@ -135,18 +129,20 @@ struct RegistrationImport {
     private mutating func insert(_ new: [Int], _ numbered: ArraySlice<Numbered>, _ chunk: inout ImportChunk) throws {
         guard !new.isEmpty else { return }
         // An export has this order already, which makes the sort cheap.
-        let new = new.map { (user: self.rows[$0].user?.key ?? "", index: $0) }.sorted { $0.user < $1.user }
-            .map(\.index)
+        var rest = new.map { (user: self.rows[$0].user?.key ?? "", index: $0) }.sorted { $0.user < $1.user }
+            .map(\.index)[...]
         var newTags: [ImportStatements.TagOfRow] = []
-        for start in stride(from: 0, to: new.count, by: Self.step) {
-            let some = Array(new[start..<min(start + Self.step, new.count)])
+        while !rest.isEmpty {
+            // Their handles and tags, a quarter of the work, are written after all of them.
+            let (some, work) = ImportChunk.piece(of: rest, in: self.rows, each: 1)
+            rest.removeFirst(some.count)
             let tags = try Self.numberedTags(of: self.rows, some, self.statements)
             try self.insert(some, tags)
             for (index, tags) in zip(some, tags) {
                 let pns = Int64(self.rows[index].pns.number)
                 for tag in tags.numbers { newTags.append((tag, pns, self.numbers[index])) }
             }
-            guard chunk.goesOn(after: some.count) else { break }
+            guard chunk.goesOn(after: work) else { break }
         }
         try self.statements.insert(
             numbered.compactMap {
@@ -158,7 +154,7 @@ struct RegistrationImport {
     }
 
     /// Inserts new registrations without their handles and tags.
-    private mutating func insert(_ new: [Int], _ tags: [NumberedTags]) throws {
+    private mutating func insert(_ new: ArraySlice<Int>, _ tags: [NumberedTags]) throws {
         var rows: [ImportStatements.NewRow] = []
         rows.reserveCapacity(new.count)
         for (index, tags) in zip(new, tags) { rows.append((self.rows[index], self.id(of: self.rows[index]), tags)) }
