@@ -60,15 +60,15 @@ package struct ImportProgress: Sendable {
 
 /// The duration of one transaction of an import.
 package struct ImportChunk {
-    /// The rows written even if others wait: they take about as long as another group, and fewer are not worth a
+    /// The work that is done even if others wait: it takes about as long as another group, and less is not worth a
     /// commit.
     package static let least = 4096
-    /// The rows between two checks of the time.
+    /// The work between two checks of the time.
     package static let step = 1024
     /// The work of a known row; to look at one is 1, and to insert one too.
     package static let known = 4
-    /// As many tags of a row are a work of 1 too.
-    private static let tags = 4
+    /// So many tags of a row are a work of 1 too.
+    package static let tags = 4
 
     private let begun = ContinuousClock.now
     private let longest: Duration
@@ -98,10 +98,8 @@ package struct ImportChunk {
         each: Int
     ) -> (indexes: ArraySlice<Int>, work: Int) {
         var (end, done) = (indexes.startIndex, 0)
-        while end < indexes.endIndex {
-            let work = each + rows[indexes[end]].tags.count / Self.tags
-            if done > 0, done + work > Self.least { break }
-            done += work
+        while end < indexes.endIndex, done < Self.least {
+            done += each + rows[indexes[end]].tags.count / Self.tags
             end += 1
         }
         return (indexes[..<end], done)

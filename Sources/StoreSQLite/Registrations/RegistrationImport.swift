@@ -26,6 +26,11 @@ struct RegistrationImport {
     private var isNew: [Bool]
     /// By index, which row of the table a new one is; 0 if it is not written.
     private var numbers: [Int64]
+    /// The tags that known rows got or lost in the piece that is written.
+    private var changedTags = 0
+
+    /// The tags of new rows that are kept, to be written behind these in the order of their table; a row's come on top.
+    private static let mostNewTags = 65_536
 
     init(_ rows: [ImportedRegistration], context: WriteContext, app: AppID, sequence: Int64) throws {
         self.rows = rows
@@ -112,9 +117,14 @@ struct RegistrationImport {
             let indexes = stretch.known.prefix(ImportChunk.least).map(\.index)[...]
             let (some, work) = ImportChunk.piece(of: indexes, in: self.rows, each: ImportChunk.known)
             let tags = try Self.numberedTags(of: self.rows, some, self.statements)
-            for (row, tags) in zip(stretch.known, tags) { results[row.index] = try self.write(row, tags: tags) }
-            stretch.known.removeFirst(some.count)
-            _ = chunk.goesOn(after: work)
+            self.changedTags = 0
+            var written = 0
+            for (row, tags) in zip(stretch.known, tags) where self.changedTags < ImportChunk.least * ImportChunk.tags {
+                results[row.index] = try self.write(row, tags: tags)
+                written += 1
+            }
+            stretch.known.removeFirst(written)
+            _ = chunk.goesOn(after: work + self.changedTags / ImportChunk.tags)
         }
     }
 
@@ -133,7 +143,6 @@ struct RegistrationImport {
             .map(\.index)[...]
         var newTags: [ImportStatements.TagOfRow] = []
         while !rest.isEmpty {
-            // Their handles and tags, a quarter of the work, are written after all of them.
             let (some, work) = ImportChunk.piece(of: rest, in: self.rows, each: 1)
             rest.removeFirst(some.count)
             let tags = try Self.numberedTags(of: self.rows, some, self.statements)
@@ -142,7 +151,7 @@ struct RegistrationImport {
                 let pns = Int64(self.rows[index].pns.number)
                 for tag in tags.numbers { newTags.append((tag, pns, self.numbers[index])) }
             }
-            guard chunk.goesOn(after: work) else { break }
+            guard chunk.goesOn(after: work), newTags.count < Self.mostNewTags else { break }
         }
         try self.statements.insert(
             numbered.compactMap {
@@ -199,7 +208,7 @@ struct RegistrationImport {
         return try self.change(id, to: row, known == nil && current?.id != id.text ? .created : .updated)
     }
 
-    private func update(
+    private mutating func update(
         _ known: ImportStatements.Known,
         to row: ImportedRegistration,
         _ digest: Int64,
@@ -220,7 +229,9 @@ struct RegistrationImport {
         // Tags that stay are not touched: an import that is repeated writes next to nothing.
         for number in known.tags.numbers where wanted.remove(number) == nil {
             try self.statements.dropTag(number, row.pns, known.row)
+            self.changedTags += 1
         }
+        self.changedTags += wanted.count
         try self.statements.addTags(wanted.map { ($0, Int64(row.pns.number), known.row) })
         return .updated
     }
@@ -237,11 +248,12 @@ struct RegistrationImport {
     }
 
     /// Writes a row as any single change of a registration is written; `result` says what to report when it was.
-    private func change(
+    private mutating func change(
         _ id: RegistrationID,
         to row: ImportedRegistration,
         _ result: ImportResult
     ) throws -> ImportResult {
+        self.changedTags += row.tags.count
         let request = row.request(id)
         let job = RegisterJob(app: self.name, user: row.user, sequence: self.sequence)
         let terms = RegistrationTerms(request, of: job, .bulk, at: self.context.wall)
