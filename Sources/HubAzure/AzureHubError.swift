@@ -71,7 +71,7 @@ package struct AzureHubError: Error, Sendable, Equatable, CustomStringConvertibl
 extension AzureHubError {
     /// The error that an answer stands for.
     init(_ answer: AzureAnswer, at now: Timestamp, hiding key: String) {
-        let wait = answer.headers.first(name: "Retry-After").flatMap { RetryAfter.parse($0, now: now) }
+        let wait = RetryAfter.wait(now: now) { answer.headers.first(name: $0) }
         var detail = ""
         if case .whole(let bytes) = answer.body, let error = try? WireError(reading: bytes) {
             detail = Self.safe(error.detail.replacing(key, with: "…"))

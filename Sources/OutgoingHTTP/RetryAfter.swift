@@ -5,6 +5,19 @@ package enum RetryAfter {
     /// Longer waits are cut to this, the longest lifetime of a job.
     package static let longest = Duration.seconds(7 * 24 * 3600)
 
+    /// How long an answer asks to wait.
+    ///
+    /// A date is read by the clock of whoever wrote it, the answer's own `Date`: the one here may be set wrong.
+    ///
+    /// - Parameters:
+    ///   - header: The answer's header of a name.
+    ///   - now: What time it is where the answer does not say it.
+    /// - Returns: The wait, zero for a date in the past; nil if there is none, or it is malformed.
+    package static func wait(now: Timestamp = .now, _ header: (String) -> String?) -> Duration? {
+        guard let text = header("Retry-After") else { return nil }
+        return RetryAfter.parse(text, now: header("Date").flatMap { RetryAfter.date($0) } ?? now)
+    }
+
     /// - Returns: The wait, zero for a date in the past, or nil for malformed text.
     package static func parse(_ text: String, now: Timestamp = .now) -> Duration? {
         let text = text.drop { $0 == " " }

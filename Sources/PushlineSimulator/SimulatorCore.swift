@@ -103,7 +103,7 @@ final class SimulatorCore: Sendable {
         let reason = wanted ?? FaultAnswers.reason(of: status, for: pns)
         var answer = failure(reason, status)
         if let retryAfter {
-            answer.add("retry-after", FaultAnswers.text(of: retryAfter))
+            FaultAnswers.add(retryAfter, to: &answer)
             if reason == "channelthrottled", case .seconds(let seconds) = retryAfter {
                 answer.add("x-wns-continue-after", String(seconds))
             }

@@ -252,4 +252,25 @@ struct AnswerTests {
         arguments: ["", "-1", "soon", "1.5", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT"]
     )
     func noRetryAfter(text: String) { #expect(RetryAfter.parse(text) == nil) }
+
+    /// By a clock here that is a day behind, a wait of nine seconds would be one of a day; the answer says what time it is.
+    @Test(arguments: [-86_400, 0, 86_400])
+    func aDateIsReadByTheClockOfItsAnswer(ahead: Int64) throws {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        let headers = ["Date": date, "Retry-After": "Sun, 06 Nov 1994 08:49:46 GMT"]
+        let now = try #require(RetryAfter.date(date)).advanced(by: .seconds(ahead))
+        #expect(RetryAfter.wait(now: now) { headers[$0] } == .seconds(9))
+        #expect(RetryAfter.wait(now: now) { ["Retry-After": "9"][$0] } == .seconds(9))
+        // Without it, or with one that cannot be read, this clock is all there is.
+        let own: Duration = .seconds(max(0, 9 - ahead))
+        #expect(RetryAfter.wait(now: now) { $0 == "Date" ? nil : headers[$0] } == own)
+        #expect(RetryAfter.wait(now: now) { $0 == "Date" ? "today" : headers[$0] } == own)
+        #expect(RetryAfter.wait(now: now) { ["Date": date][$0] } == nil)
+        // Each service's answers read it so: by this clock it would be over.
+        #expect(WNSAnswers.answer(status: 503) { headers[$0] }.retryAfter == .seconds(9))
+        let fields = headers.map { HTTP2Field($0.key.lowercased(), $0.value) }
+        let response = HTTP2Response(status: 503, headers: fields)
+        #expect(FCMAnswers.answer(response).retryAfter == .seconds(9))
+        #expect(APNsAnswers.answer(response).retryAfter == .seconds(9))
+    }
 }

@@ -210,7 +210,7 @@ struct WebPushTests {
         #expect(
             WebPushAnswers.answer(status: 400, retryAfter: nil, body: #"{"message":"Bad TTL"}"#).reason == "Bad TTL"
         )
-        #expect(WebPushAnswers.answer(status: 503, retryAfter: "9", body: "").retryAfter == .seconds(9))
+        #expect(WebPushAnswers.answer(status: 503, retryAfter: .seconds(9), body: "").retryAfter == .seconds(9))
         // More than a word, and bounded.
         #expect(WebPushAnswers.answer(status: 403, retryAfter: nil, body: google).reason.hasSuffix(google))
         let long = String(repeating: "x\u{1B}", count: 5000)

@@ -102,7 +102,7 @@ package enum APNsAnswers {
     }
 
     /// The headers of an answer that matter.
-    static let interestingHeaders = ["retry-after"]
+    static let interestingHeaders = ["retry-after", "date"]
 
     private struct Body: Decodable {
         let reason: String?
@@ -119,7 +119,7 @@ package enum APNsAnswers {
             self.table.answer(status: response.status, reason: reason),
             status: response.status,
             reason: reason ?? "status \(response.status)",
-            retryAfter: response["retry-after"].flatMap { RetryAfter.parse($0) },
+            retryAfter: RetryAfter.wait { response[$0.lowercased()] },
             deadSince: response.status == 410 ? body?.timestamp : nil
         )
     }

@@ -249,7 +249,7 @@ package final class APNsChannels: Sendable {
     }
 
     private static func kind(of answer: OutgoingAnswer, _ reason: String, _ method: HTTPMethod) -> Fault.Kind {
-        let wait = answer.headers.first(name: "retry-after").flatMap { RetryAfter.parse($0) }
+        let wait = RetryAfter.wait { answer.headers.first(name: $0) }
         return switch answer.status {
         case 429, 503: .unavailable(after: wait)
         case 200..<300 where method == .POST: .unknown

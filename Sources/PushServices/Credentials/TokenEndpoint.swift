@@ -73,7 +73,7 @@ struct TokenEndpoint: Sendable {
             throw .later(after: nil, reason: "\(EndpointRefusal.prefix)its answer \(reason)", status: nil)
         case .tooLong: throw .later(after: nil, reason: "\(EndpointRefusal.prefix)its answer is too long", status: nil)
         }
-        let retryAfter = answer.headers.first(name: "retry-after").flatMap { RetryAfter.parse($0) }
+        let retryAfter = RetryAfter.wait { answer.headers.first(name: $0) }
         return try TokenEndpoint.read(status: answer.status, body: Data(buffer: body), retryAfter: retryAfter)
     }
 

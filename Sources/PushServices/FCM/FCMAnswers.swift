@@ -41,7 +41,7 @@ package enum FCMAnswers {
     ]
 
     private static let table = AnswerTable(rules)
-    static let interestingHeaders = ["retry-after"]
+    static let interestingHeaders = ["retry-after", "date"]
 
     private struct Body: Decodable {
         struct Fault: Decodable {
@@ -72,7 +72,7 @@ package enum FCMAnswers {
         let fault = (try? JSONDecoder().decode(Body.self, from: Data(response.body)))?.error
         let reason = fault.flatMap { FCMAnswers.word($0, status: response.status) }
         let answer = self.table.answer(status: response.status, reason: reason)
-        var retryAfter = response["retry-after"].flatMap { RetryAfter.parse($0) }
+        var retryAfter = RetryAfter.wait { response[$0.lowercased()] }
         if answer == .wait || answer == .waitDevice {
             // Sooner than this, Google takes senders for abusers.
             retryAfter = retryAfter ?? (response.status == 429 ? .seconds(60) : .seconds(10))

@@ -43,7 +43,7 @@ enum WNSAnswers {
             default: nil
             }
         let answer = self.table.answer(status: status, reason: word)
-        var retryAfter = header("Retry-After").flatMap { RetryAfter.parse($0) }
+        var retryAfter = RetryAfter.wait(header)
         if answer == .waitDevice {
             let longer = header("X-WNS-CONTINUE-AFTER").flatMap { RetryAfter.parse($0) }
             retryAfter = retryAfter ?? longer ?? (status == 412 ? .seconds(3600) : .seconds(600))

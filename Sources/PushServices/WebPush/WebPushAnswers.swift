@@ -38,10 +38,10 @@ enum WebPushAnswers {
     ///
     /// - Parameters:
     ///   - status: The HTTP status.
-    ///   - retryAfter: The value of `Retry-After`.
+    ///   - retryAfter: How long it asks to wait.
     ///   - body: The beginning of the body.
     /// - Returns: The classified answer.
-    static func answer(status: Int, retryAfter: String?, body: String) -> Answer {
+    static func answer(status: Int, retryAfter: Duration?, body: String) -> Answer {
         let isForeign =
             self.dependsOnBody(status) && self.foreignKeyWords.contains { body.lowercased().contains($0) }
         var answer = self.table.answer(status: status, reason: isForeign ? self.foreignKey : nil)
@@ -56,7 +56,7 @@ enum WebPushAnswers {
             answer,
             status: status,
             reason: said.isEmpty ? "status \(status)" : ForeignText.sentence(said.joined(separator: ": ")),
-            retryAfter: retryAfter.flatMap { RetryAfter.parse($0) }
+            retryAfter: retryAfter
         )
     }
 

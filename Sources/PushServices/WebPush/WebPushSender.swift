@@ -164,7 +164,7 @@ final class WebPushSender: PushSender {
         return .answer(
             WebPushAnswers.answer(
                 status: answer.status,
-                retryAfter: answer.headers.first(name: "Retry-After"),
+                retryAfter: RetryAfter.wait { answer.headers.first(name: $0) },
                 body: body
             )
         )

@@ -22,17 +22,19 @@ struct FaultAnswers: Sendable {
         SimulatedService.of(pns)?.answers.reason(of: status) ?? "Status\(status)"
     }
 
-    /// The seconds or the date of a `Retry-After`.
-    static func text(of retryAfter: SimulatorFault.RetryAfter) -> String {
+    /// Has an answer ask to wait for seconds, or until a date, which it sends with its own `Date`.
+    static func add(_ retryAfter: SimulatorFault.RetryAfter, to answer: inout Answer) {
         switch retryAfter {
         case .seconds(let seconds):
-            return String(seconds)
+            answer.add("retry-after", String(seconds))
         case .date(let seconds):
             let format = DateFormatter()
             format.locale = Locale(identifier: "en_US_POSIX")
             format.timeZone = TimeZone(secondsFromGMT: 0)
             format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-            return format.string(from: Date.now.addingTimeInterval(Double(seconds)))
+            let now = Date.now
+            answer.add("date", format.string(from: now))
+            answer.add("retry-after", format.string(from: now.addingTimeInterval(Double(seconds))))
         }
     }
 }

@@ -81,7 +81,7 @@ struct APNsResponder: Responder {
         case .answer(let wanted, let given, _, let retryAfter):
             let status = given ?? wanted.flatMap { FaultAnswers.status(of: $0, for: .apns) } ?? 503
             var answer = Self.rejection(status, wanted ?? FaultAnswers.reason(of: status, for: .apns), id)
-            if let retryAfter { answer.add("retry-after", FaultAnswers.text(of: retryAfter)) }
+            if let retryAfter { FaultAnswers.add(retryAfter, to: &answer) }
             return Reaction(.answer(answer))
         case .silence: return Reaction(.silence)
         default: break
