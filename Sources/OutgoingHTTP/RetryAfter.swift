@@ -10,8 +10,8 @@ package enum RetryAfter {
     /// A date is read by the clock of whoever wrote it, the answer's own `Date`: the one here may be set wrong.
     ///
     /// - Parameters:
-    ///   - header: The answer's header of a name.
     ///   - now: What time it is where the answer does not say it.
+    ///   - header: The answer's header of a name.
     /// - Returns: The wait, zero for a date in the past; nil if there is none, or it is malformed.
     package static func wait(now: Timestamp = .now, _ header: (String) -> String?) -> Duration? {
         guard let text = header("Retry-After") else { return nil }
