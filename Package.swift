@@ -422,8 +422,8 @@ let package = Package(
         .testTarget(
             name: "StoreSQLiteTests",
             dependencies: [
-                "FaultInjection", "SeededRandom", "StoreContract", "StoreSQLite", "StoreSQL", "StoreKit", "Store",
-                "PushModel", "Undisturbed", grdb, nioConcurrency,
+                "FaultInjection", "LogRecorder", "SeededRandom", "StoreContract", "StoreSQLite", "StoreSQL", "StoreKit",
+                "Store", "PushModel", "Undisturbed", grdb, logging, nioConcurrency,
             ]
         ),
         .testTarget(

@@ -1,5 +1,7 @@
 import Foundation
 import GRDB
+import LogRecorder
+import Logging
 import PushModel
 import Store
 import StoreContract
@@ -248,6 +250,33 @@ import Undisturbed
         #expect(try LogFile(of: path).size < size + 16 << 20)
         checkpointer.stop()
         _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
+    }
+
+    /// Each try to restart a log that a reader needs makes writers wait: they are let go on between two of them.
+    @Test func aLongLogOfASlowReaderIsLeftAlone() async throws {
+        let keep = try TemporaryStore()
+        let path = keep.store.configuration.path
+        let reader = try DatabasePool(path: path).makeSnapshot()
+        try await reader.read { _ = try Int.fetchOne($0, sql: "SELECT count(*) FROM job") }
+        let bytes = [UInt8](repeating: 7, count: 1 << 20)
+        func put(_ count: Int) async throws {
+            for _ in 0..<count {
+                _ = try await keep.store.put(StoredContent(owner: nil, mediaType: "a/b", bytes: bytes), app: .default)
+            }
+        }
+        try await put(66)
+        let log = LogRecorder()
+        let checkpointer = try Checkpointer(path: path, interval: .zero, logger: log.logger(.debug))
+        await checkpointer.pass()
+        try await put(1)
+        // Held by a writer, so that who wants it would fail.
+        let writer = try FileLock(path: path + ".writer")
+        #expect(writer.tryLock())
+        await checkpointer.pass()
+        writer.unlock()
+        #expect(log.lines.map(\.message) == [])
+        try reader.close()
+        checkpointer.stop()
     }
 
     /// A log whose file is very large is cut, however little of it is in use: an import waits for that.

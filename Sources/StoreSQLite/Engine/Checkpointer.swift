@@ -16,6 +16,8 @@ final class Checkpointer: Sendable {
     private static let largeFile = 96 << 20
     /// So few pages of the log are moved while others wait to write.
     private static let fewPages = 1024
+    /// The rest after a restart that a reader prevented: each try makes writers wait.
+    private static let rest = Duration.seconds(2)
 
     private let path: String
     private let interval: Duration
@@ -24,7 +26,8 @@ final class Checkpointer: Sendable {
     private let writer: FileLock
     private let waiting: FileLock
     private let logger: Logger
-    private let queue = DispatchQueue(label: "pushline.store.checkpointer", qos: .utility)
+    /// As important as the writers, who wait for it while the log is restarted.
+    private let queue = DispatchQueue(label: "pushline.store.checkpointer", qos: .userInitiated)
     private let state = NIOLockedValueBox(State())
 
     private struct State {
@@ -37,6 +40,8 @@ final class Checkpointer: Sendable {
         var moved = 0
         /// Whether the last pass had much to move: then the next has too, though the file does not grow.
         var isBusy = false
+        /// The end of the rest after a restart that a reader prevented.
+        var restsUntil: ContinuousClock.Instant?
 
         func isDue(_ log: LogFile, after interval: Duration, at now: ContinuousClock.Instant) -> Bool {
             guard log.changed != self.lastChange else { return false }
@@ -93,11 +98,17 @@ final class Checkpointer: Sendable {
         }
         guard isLocked else { return }
         let log = try LogFile(of: self.path)
-        guard self.state.withLockedValue({ $0.isDue(log, after: self.interval, at: start) }) else { return }
+        let (isDue, rests) = self.state.withLockedValue { state in
+            (state.isDue(log, after: self.interval, at: start), state.restsUntil.map { start < $0 } ?? false)
+        }
+        guard isDue else { return }
         let (pages, moved) = try self.connected().inDatabase { database in
             let found = try database.checkpoint(.passive)
             let isLarge = log.size > Self.largeFile
-            if isLarge || found.walFrameCount > Self.longLog { try self.empty(database, isLarge: isLarge) }
+            if !rests, isLarge || found.walFrameCount > Self.longLog {
+                let isEmptied = try self.empty(database, isLarge: isLarge)
+                self.state.withLockedValue { $0.restsUntil = isEmptied ? nil : .now + Self.rest }
+            }
             return found
         }
         let size = try LogFile(of: self.path).size
@@ -115,13 +126,20 @@ final class Checkpointer: Sendable {
     ///
     /// The file is kept and overwritten from its beginning, because making a growing file durable takes a file system
     /// half as long again.
-    private func empty(_ database: GRDB.Database, isLarge: Bool) throws {
+    ///
+    /// - Returns: False where a reader still needs the log.
+    private func empty(_ database: GRDB.Database, isLarge: Bool) throws -> Bool {
         for _ in 0..<4 {
             let (pages, moved) = try database.checkpoint(.passive)
             if pages - moved < Self.fewPages { break }
         }
-        try self.writer.withLock(within: .seconds(1), waiting: self.waiting) {
-            _ = try database.checkpoint(isLarge ? .truncate : .restart)
+        return try self.writer.withLock(within: .seconds(1), waiting: self.waiting) {
+            do {
+                _ = try database.checkpoint(isLarge ? .truncate : .restart)
+                return true
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                return false
+            }
         }
     }
 
