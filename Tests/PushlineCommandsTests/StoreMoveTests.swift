@@ -202,6 +202,22 @@ import Testing
         withExtendedLifetime(program) {}
     }
 
+    @Test func programsThatHaveTheFileOpenAreInTheWay() async throws {
+        let path = try self.makeStore()
+        let (program, copy) = (try await SQLiteStore.open(.init(path: path)), self.host.path("copy.sqlite"))
+        for target in [self.url, copy] {
+            let words = ["--from", path, "--to", target, "--owner", "owner", "--password-file"]
+            let command = try StoreMoveCommand.parse(words + [PrivateServer.file("password")])
+            let failure = await #expect(throws: CommandFailure.self) { try await command.run() }
+            #expect(failure?.message == "processes have the store at \(path) open: stop them all")
+        }
+        // Nothing was begun.
+        let tables = "SELECT count(*) AS number FROM pg_class WHERE oid = to_regclass('store_version')"
+        #expect(try self.number(tables) == 0)
+        #expect(!FileManager.default.fileExists(atPath: copy))
+        withExtendedLifetime(program) {}
+    }
+
     @Test func theOwnerAndItsPasswordAreAskedFor() throws {
         let path = try self.makeStore()
         let target = MovePlace.servers(self.url)
