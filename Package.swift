@@ -508,7 +508,7 @@ let package = Package(
                 "PushlineCommands", "PushlineClient", "HubAzure", "HubWire", "PushModel", "PushServices",
                 "PushlineSimulator", "Broker",
                 "Installation", "RawHTTP", "Settings",
-                "Store", "StoreKit", "StorePostgreSQL", "Undisturbed",
+                "Store", "StoreKit", "StorePostgreSQL", "StoreSQL", "StoreSQLite", "Undisturbed",
                 argumentParser, crypto, grdb, nioSSL,
             ]
         ),
