@@ -1,4 +1,5 @@
-"""What an installation needs, by part: bytes and CPU of one of each thing. See docs/scale.md, which is written from these numbers."""
+"""What an installation needs, by part: bytes and CPU of one of each thing. See docs/scale.md, whose tables
+Tests/Scripts/scale.py writes from these numbers."""
 
 import contextlib
 import json

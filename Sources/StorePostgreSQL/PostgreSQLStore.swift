@@ -61,7 +61,7 @@ package final class PostgreSQLStore: SQLEngine {
         self.handles = try HandleDigest(key: keys.handles, isWide: true)
         self.snapshots = SnapshotReads(servers, self.clock, size: 2)
         self.reads = ConnectionPool(servers, self.clock, size: 3)
-        self.writes = ConnectionPool(servers, self.clock, size: 2)
+        self.writes = ConnectionPool(servers, self.clock, size: 4)
         self.heartbeat = Heartbeat(PooledConnection(servers, self.clock), servers)
         try self.heartbeat.begin()
     }

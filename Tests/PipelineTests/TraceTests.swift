@@ -36,6 +36,37 @@ import Undisturbed
         return all
     }
 
+    /// Sends to a user with one device, so often for each of the requests, and all accepted together.
+    ///
+    /// - Returns: All spans: the workers have ended.
+    private func spans(ofSends times: Int, for requests: [RequestID]) async throws -> [FinishedSpan] {
+        try await PipelineHarness.with(traces: self.traces) { harness async throws in
+            try await harness.register("ann", devices: 1...1)
+            let send = SendRequest(
+                audience: .tag(PushModel.Tag(user: try UserName("ann", .folded))),
+                content: .message(.init(title: nil, body: "x"))
+            )
+            let jobs = requests.flatMap { request in
+                (0..<times).map { _ in
+                    NewJob(app: .default, work: .send(send), lifetime: .seconds(3600), request: request)
+                }
+            }
+            try await harness.publish(try await harness.accept(jobs).messages)
+            for job in jobs { try await harness.wait(for: job.id) }
+        }
+        var all: [FinishedSpan] = []
+        while self.queue.count > 0 { all += self.queue.take() }
+        return all
+    }
+
+    /// The work on the message of which this is a part.
+    private static func work(on push: FinishedSpan) -> SpanID? { push.links.first?.span ?? push.parent }
+
+    private static func count(_ name: String, of span: FinishedSpan) -> Int {
+        guard case .int64(let number)? = span.attributes.get(name) else { return 0 }
+        return Int(number)
+    }
+
     private static func one(_ name: String, of spans: [FinishedSpan]) throws -> FinishedSpan {
         let found = spans.filter { $0.name == name }
         #expect(found.count == 1, "\(name) is there \(found.count) times")
@@ -62,6 +93,7 @@ import Undisturbed
             #expect(message.parent == slice.place.span && delivery.parent == message.place.span)
             #expect(push.parent == delivery.place.span)
             #expect(push.attributes.get("pushline.devices.accepted") == .int64(30))
+            #expect(push.attributes.get("pushline.jobs") == .int64(1) && push.attributes.get("pushline.page") != nil)
             #expect(spans.allSatisfy { $0.links.isEmpty && !$0.hasFailed })
             #expect([fanOut, message, delivery].map(\.kind) == [.consumer, .producer, .consumer])
         }
@@ -69,36 +101,41 @@ import Undisturbed
         #expect(self.queue.count == 0)
     }
 
-    /// Whoever reads one trace finds its own batch, and from there the work on the message.
+    /// Whoever reads one trace finds what became of its own sends, and from there the work on the message.
     @Test func aMessageOfManyIsInTheFirstsTraceAndLinkedToTheOthers() async throws {
         let requests = try (0..<150).map { try Self.request("r-\($0)", sampled: $0 != 7) }
-        try await PipelineHarness.with(traces: self.traces) { harness async throws in
-            try await harness.register("ann", devices: 1...1)
-            let send = SendRequest(
-                audience: .tag(PushModel.Tag(user: try UserName("ann", .folded))),
-                content: .message(.init(title: nil, body: "x"))
-            )
-            let jobs = requests.map { NewJob(app: .default, work: .send(send), lifetime: .seconds(3600), request: $0) }
-            try await harness.publish(try await harness.accept(jobs).messages)
-            for job in jobs { try await harness.wait(for: job.id) }
-            let spans = try await self.spans([
-                "push apns": 149, "process \(Self.sendQueue)": 1, "process \(Self.deliverQueue)": 1,
-            ])
-            let pushes = spans.filter { $0.name == "push apns" }
-            let roots = requests.compactMap(\.span)
-            #expect(roots.count == 149 && Set(pushes.map(\.place.trace)) == Set(roots.map(\.trace)))
-            let fanOut = try Self.one("process \(Self.sendQueue)", of: spans)
-            #expect(fanOut.place.trace == roots[0].trace)
-            #expect(fanOut.links.map(\.span) == roots.dropFirst().prefix(RecordedSpan.maximumLinks).map(\.span))
-            let deliveries = spans.filter { $0.name == "process \(Self.deliverQueue)" }
-            #expect(deliveries.allSatisfy { $0.place.trace == roots[0].trace })
-            for (root, push) in zip(roots, roots.compactMap({ root in pushes.first { $0.place.trace == root.trace } }))
-            {
-                let isFirst = root == roots[0]
+        let roots = requests.compactMap(\.span)
+        let spans = try await self.spans(ofSends: 2, for: requests)
+        let fanOut = try Self.one("process \(Self.sendQueue)", of: spans)
+        #expect(roots.count == 149 && fanOut.place.trace == roots[0].trace)
+        #expect(fanOut.links.map(\.span) == roots.dropFirst().prefix(RecordedSpan.maximumLinks).map(\.span))
+        let deliveries = spans.filter { $0.name == "process \(Self.deliverQueue)" }
+        #expect(deliveries.allSatisfy { $0.place.trace == roots[0].trace })
+        let pushes = Dictionary(grouping: spans.filter { $0.name == "push apns" }, by: \.place.trace)
+        #expect(Set(pushes.keys) == Set(roots.map(\.trace)))
+        for root in roots {
+            let own = pushes[root.trace] ?? []
+            #expect(own.reduce(0) { $0 + Self.count("pushline.jobs", of: $1) } == 2)
+            // One a message, however many of its jobs are in that.
+            #expect(Set(own.compactMap(Self.work)).count == own.count)
+            let isFirst = root == roots[0]
+            for push in own {
                 #expect((push.parent == root.span) == !isFirst)
                 #expect(push.links.map(\.trace) == (isFirst ? [] : [roots[0].trace]))
             }
         }
+    }
+
+    /// As many of a request's sends as a message has are one span at the push service, not one each.
+    @Test func manySendsOfARequestHaveAPushAMessage() async throws {
+        let request = try Self.request()
+        let spans = try await self.spans(ofSends: 300, for: [request])
+        let pushes = spans.filter { $0.name == "push apns" }
+        let deliveries = spans.filter { $0.name == "process \(Self.deliverQueue)" }
+        #expect(pushes.count == deliveries.count && spans.count < 100)
+        #expect(Set(pushes.map(\.parent)) == Set(deliveries.map(\.place.span)))
+        #expect(pushes.reduce(0) { $0 + Self.count("pushline.jobs", of: $1) } == 300)
+        #expect(spans.allSatisfy { $0.place.trace == request.span?.trace && $0.links.isEmpty })
     }
 
     @Test func theNextAttemptIsUnderTheRequestToo() async throws {

@@ -1,13 +1,17 @@
+import ArgumentParser
 import Foundation
 import GRDB
 import Installation
+import PushModel
 import Settings
 import Store
 import StoreKit
-import StorePostgreSQL
+import StoreSQL
+import StoreSQLite
 import Testing
 
 @testable import PushlineCommands
+@testable import StorePostgreSQL
 
 /// A store is moved into a PostgreSQL and back, and is the same.
 @Suite(.enabled(if: PrivateServer.isThere)) struct StoreMoveTests {
@@ -95,6 +99,77 @@ import Testing
         #expect(try self.rows(of: path) == before, "what is moved stays as it is")
     }
 
+    /// The number that a query of the tables' owner finds.
+    private func number(_ query: String) throws -> Int64 {
+        let addresses = try ServerAddresses(self.url).connecting(
+            as: "owner",
+            passwordFile: PrivateServer.file("password")
+        )
+        let wire = try Servers(addresses, Deadlines(), .migration).connect().wire
+        let rows = try wire.exchange([PostgreSQLStatement(query)], until: .now + .seconds(30))[0].rows
+        return try #require(rows.first)["number"]
+    }
+
+    private static func deletion(of id: RegistrationID, version: Int64) -> String {
+        "INSERT INTO tombstone SELECT number, '\(id.text)', '', \(version), 1800086560000 FROM app WHERE name = 'default'"
+    }
+
+    /// Takes the newest rows of these tables away, and the newest jobs, and deletes an id by a change that was later than any other.
+    private func change(_ path: String, without tables: some Sequence<String>, deletion: String) throws {
+        var configuration = Configuration()
+        configuration.foreignKeysEnabled = false
+        let file = try DatabaseQueue(path: path, configuration: configuration)
+        try file.write { database in
+            for table in tables { try database.execute(sql: "DELETE FROM \(table)") }
+            try database.execute(sql: "DELETE FROM job WHERE sequence > 20")
+            try database.execute(sql: deletion)
+        }
+        try file.close()
+    }
+
+    private struct Refused: Error {}
+
+    /// Puts an id now.
+    ///
+    /// - Returns: What came of the change, and its number.
+    private func put(_ id: RegistrationID, into store: any ResultStore) async throws -> (RegisterResult?, Int64) {
+        let request = RegisterRequest.upsert(id, .init(pns: .apns, handle: Handle(stored: id.text), tags: []))
+        let new = NewJob(app: .default, work: .register(request), lifetime: .seconds(60))
+        guard case .accepted(let job)? = try await store.accept([new]).answers.first else { throw Refused() }
+        let result = try await store.register(request, of: RegisterJob(app: .default, sequence: job.sequence))
+        return (result, job.sequence)
+    }
+
+    /// Also where the newest rows are gone, and an id was deleted by a change with a later number than any that is known.
+    @Test func numbersGoOnAboveAllThatWereUsed() async throws {
+        let path = try self.makeStore()
+        let numbers = try self.numbers(of: path)
+        let sequences = [
+            "message": "'message_number'", "delivery": "pg_get_serial_sequence('delivery', 'id')",
+            "dead": "pg_get_serial_sequence('dead', 'id')",
+            "dead_handle": "pg_get_serial_sequence('dead_handle', 'id')",
+            "session": "pg_get_serial_sequence('session', 'number')",
+        ]
+        let (first, second) = (RegistrationID.random(), RegistrationID.random())
+        try self.change(path, without: sequences.keys, deletion: Self.deletion(of: first, version: 100_000))
+        _ = try self.move(.file(path), .servers(self.url))
+        for (table, sequence) in sequences {
+            let last = try self.number("SELECT pg_sequence_last_value(to_regclass(\(sequence))) AS number")
+            #expect(try last >= #require(numbers[table]), "\(table)")
+        }
+        #expect(try self.number("SELECT last_value AS number FROM job_sequence") >= 100_000)
+        _ = try self.number("\(Self.deletion(of: second, version: 200_000)) RETURNING version AS number")
+        let back = self.host.path("back.sqlite")
+        _ = try self.move(.servers(self.url), .file(back))
+        let last = try self.numbers(of: back)
+        for (table, number) in numbers { #expect((last[table] ?? 0) >= number, "\(table)") }
+        let programs = try ServerAddresses(self.url, passwordFile: PrivateServer.file("password"))
+        let atServer = try await self.put(first, into: PostgreSQLStore(programs))
+        #expect(atServer.0 == .done && atServer.1 > 100_000, "\(atServer)")
+        let inFile = try await self.put(second, into: SQLiteStore.open(.init(path: back)))
+        #expect(inFile.0 == .done && inFile.1 > 200_000, "\(inFile)")
+    }
+
     private struct BrokenOff: Error {}
 
     @Test func aMoveThatIsBrokenOffGoesOn() throws {
@@ -125,6 +200,22 @@ import Testing
         let program = try PrivateServer.run("SELECT 1 AS one", at: self.url)
         let error = #expect(throws: StoreError.self) { try self.move(.file(path), .servers(self.url)) }
         #expect(error?.message.contains("stop them all, on every host") == true)
+        withExtendedLifetime(program) {}
+    }
+
+    @Test func programsThatHaveTheFileOpenAreInTheWay() async throws {
+        let path = try self.makeStore()
+        let (program, copy) = (try await SQLiteStore.open(.init(path: path)), self.host.path("copy.sqlite"))
+        for target in [self.url, copy] {
+            let words = ["--from", path, "--to", target, "--owner", "owner", "--password-file"]
+            let command = try StoreMoveCommand.parse(words + [PrivateServer.file("password")])
+            let failure = await #expect(throws: CommandFailure.self) { try await command.run() }
+            #expect(failure?.message == "processes have the store at \(path) open: stop them all")
+        }
+        // Nothing was begun.
+        let tables = "SELECT count(*) AS number FROM pg_class WHERE oid = to_regclass('store_version')"
+        #expect(try self.number(tables) == 0)
+        #expect(!FileManager.default.fileExists(atPath: copy))
         withExtendedLifetime(program) {}
     }
 

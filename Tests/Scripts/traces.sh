@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Follows one send and one campaign of a demonstration: a small collector keeps what the programs export, and OpenTelemetry's own messages
-# read it back. Prints both traces as text.
+# Follows one send, one campaign and two sends that share a message, of a demonstration: a small collector keeps what the programs export,
+# and OpenTelemetry's own messages read it back. Prints the traces as text.
 #   Tests/Scripts/traces.sh BIN VENV FOLDER
 set -euo pipefail
 
@@ -36,24 +36,44 @@ traced() {
     fail "job $job is $state"
 }
 
-# Draws a trace, once all of it is there.
-#   drawn TRACE WHAT SPANS...
-drawn() {
+# Sends at the same time, each in a trace of its own: while one is written the others gather, and share a message.
+#   burst TRACE...
+burst() {
+    local trace number=0 between=()
+    rm -f "$WORK"/burst*
+    for trace in "$@"; do
+        number=$((number + 1))
+        printf '%s\n' "${between[@]}" "url = $PUSHLINE_URL/api/sends" "header = \"Authorization: Bearer $PUSHLINE_SENDER_KEY\"" \
+            'header = "Content-Type: application/json"' 'header = "Prefer: wait=30"' "header = \"traceparent: 00-$trace-$CALLER-01\"" \
+            'data = "{\"to\":{\"user\":\"alice\"},\"body\":\"one of many\"}"' "output = $WORK/burst.$number" silent show-error fail 'max-time = 60'
+        between=(next)
+    done >"$WORK/burst"
+    curl --parallel --parallel-immediate --config "$WORK/burst" 2>>"$LOG" || fail "sends at the same time failed: see $LOG"
+    jq -es 'all(.state == "completed")' "$WORK"/burst.* >>"$LOG" || fail "sends at the same time are not done: see $WORK/burst.*"
+}
+
+# Draws the first of some traces that is as it must be, once all of it is there.
+#   draw SECONDS TRACES WHAT SPANS...
+draw() {
     local status
-    for _ in $(seq 1 60); do
+    for _ in $(seq 1 $((2 * $1))); do
         status=0
-        "$VENV/bin/python3" "$ROOT/Tests/Scripts/traces/draw.py" "$SPANS" "$1" "$CALLER" "${@:2}" >"$WORK/drawn" 2>>"$LOG" || status=$?
+        "$VENV/bin/python3" "$ROOT/Tests/Scripts/traces/draw.py" "$SPANS" "$2" "$CALLER" "${@:3}" >"$WORK/drawn" 2>>"$LOG" || status=$?
         case $status in
         0)
             cat "$WORK/drawn"
             return
             ;;
         1) sleep 0.5 ;;
-        *) break ;;
+        *) fail "a span is not as it must be: see $LOG and $SPANS" ;;
         esac
     done
-    fail "the trace of $2 is not whole: see $LOG and $SPANS"
+    return 1
 }
+
+# The same, or ends the test.
+#   drawn TRACE WHAT SPANS...
+drawn() { draw 30 "$@" || fail "the trace of $2 is not whole: see $LOG and $SPANS"; }
 
 rm -rf "$SPANS" "$WORK/port"
 mkdir -p "$SPANS"
@@ -87,3 +107,16 @@ traced "$MANY" '{"to":{"tag":"traces"},"body":"a campaign"}'
 drawn "$ONE" "One send to a user with two devices" 'POST /api/sends' 'push apns' 'push fcm' 'process pushline.send' '2*process pushline.deliver'
 printf '\n'
 drawn "$MANY" "A campaign to 2,500 devices" 'POST /api/sends' '3*push fcm' '3*process pushline.deliver' 'process pushline.send'
+
+printf '\n'
+# Nothing but the time decides which of them share a message: one burst nearly always has some.
+for round in 1 2 3 4 5; do
+    traces=()
+    for number in $(seq 1 16); do traces+=("$(printf '%032x' $((round * 100 + number)))"); done
+    burst "${traces[@]}"
+    if draw 15 "$(IFS=,; printf '%s' "${traces[*]}")" "Sends of several requests that share a message" \
+        'POST /api/sends' '~process pushline.send' '2*~process pushline.deliver' 'push apns' 'push fcm'; then
+        exit
+    fi
+done
+fail "no two of many sends at the same time shared a message: see $LOG and $SPANS"

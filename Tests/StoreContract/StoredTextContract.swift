@@ -153,6 +153,48 @@ import Testing
         #expect(try await self.store.registrations(handles).items.isEmpty)
     }
 
+    /// A label has no U+0000, or is none; what was not UTF-8 has the sign before it is one.
+    @Test func labelsOfSends() async throws {
+        #expect(throws: InvalidValue.self) { try JobLabel(Self.given) }
+        let label = try JobLabel(Self.given.replacing("\0", with: ""))
+        let work = Job.Work.send(try self.scenario.campaign(to: "t"))
+        let job = try await self.scenario.accept(
+            NewJob(app: .default, work: work, lifetime: .seconds(60), label: label)
+        )
+        #expect(try await self.scenario.job(job.id).label?.text == "a\u{FFFD}\u{FFFD}b")
+        #expect(try await self.store.jobs(JobQuery(app: .default, label: label)).items.map(\.id) == [job.id])
+    }
+
+    /// Who has done something, from where, and to what; and what came of it: of an act of one commit, of one that has ended, and of one
+    /// that has its end later.
+    @Test func acts() async throws {
+        try await self.store.apply(.app(.default, AppSpec()))
+        let author = "host:\(Self.given)"
+        let act = NewAct(
+            app: .default,
+            by: author,
+            via: .host,
+            origin: Self.given,
+            kind: .queuePause,
+            target: Self.given
+        )
+        #expect(
+            try await NewAct.$current.withValue(act) {
+                try await self.store.apply(.pause(.begin(.send, app: .default, by: author)))
+            }
+        )
+        try await self.store.record(.new(act, .done, result: Self.given))
+        let number = try await self.store.record(.new(act, .begun))
+        try await self.store.record(.end(number, .refused, result: Self.given))
+        let acts = try await self.store.acts(ActQuery(app: .default, by: [author])).items
+        #expect(acts.map(\.state) == [.refused, .done, .done])
+        #expect(acts.map(\.result) == [Self.kept, Self.kept, nil])
+        for entry in acts.map(\.act) {
+            #expect(entry.by == "host:\(Self.kept)" && entry.origin == Self.kept && entry.target == Self.kept)
+        }
+        #expect(try await self.store.pauses().map(\.by) == ["host:\(Self.kept)"])
+    }
+
     @Test func whatIsSaidOfDeadLetters() async throws {
         try await self.store.apply(.app(.default, AppSpec()))
         let letter = IncomingDeadLetter(

@@ -39,20 +39,12 @@ import Undisturbed
         for query in queries {
             _ = try await self.store.acts(query)
             for statement in self.store.recorded().reads {
-                let options: SQLStatement = "EXPLAIN (ANALYZE, TIMING OFF)"
-                let rows = try await self.fixture.engine.rows(SQLStatement(joining: [options, statement], with: " "))
-                let plan = try rows.map { try $0["QUERY PLAN"] as String }
-                let walked = plan.compactMap { line in
-                    line.firstMatch(of: #/actual .* rows=(\d+) loops=(\d+)/#).map {
-                        (Int($0.1) ?? 0) * (Int($0.2) ?? 0)
-                    }
-                        ?? line.firstMatch(of: #/Rows Removed by Filter: (\d+)/#).flatMap { Int($0.1) }
-                }
-                let words = "\(query): \(statement.text)\n\(plan.joined(separator: "\n"))"
-                #expect((walked.max() ?? 0) <= 5_001, "\(words)")
+                let plan = try await self.fixture.run(explaining: statement)
+                let words = "\(query): \(statement.text)\n\(plan)"
+                #expect(try #require(plan.walked) <= 5_001, "\(words)")
                 // Of a table that has nearly nothing the server may sort it.
                 guard isFull else { continue }
-                #expect(!plan.contains { $0.contains("Seq Scan on act") || $0.contains("Sort") }, "\(words)")
+                #expect(plan.walks(besides: ["app"]).isEmpty && !"\(plan)".contains("Sort"), "\(words)")
             }
         }
     }

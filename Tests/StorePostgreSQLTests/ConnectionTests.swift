@@ -39,6 +39,28 @@ import Undisturbed
         _ = try self.servers([ports[1]]).connect()
     }
 
+    /// The server says its version in its first answer, where another takes its place here.
+    @Test func aServerThatIsTooOldIsRefused() throws {
+        let proxy = try CuttingProxy(before: try #require(Int(try TestServer.ports()[0])))
+        defer { proxy.end() }
+        func connect(_ version: String) throws -> Servers.Connection {
+            let name = Array("server_version\0".utf8)
+            proxy.alter { bytes in
+                guard let place = bytes.indices.first(where: { bytes[$0...].starts(with: name) }) else { return bytes }
+                var altered = bytes
+                altered.replaceSubrange((place + name.count)..<(place + name.count + 2), with: version.utf8)
+                return altered
+            }
+            let addresses = try TestServer.plainAddresses([proxy.port], schema: "public")
+            return try Servers(addresses, TestServer.deadlines).connect()
+        }
+        let error = #expect(throws: StoreError.self) { try connect("14") }
+        #expect(error?.code == .unavailable)
+        #expect(error?.message.contains("the server is older than PostgreSQL 15") == true)
+        #expect(error?.message.contains("\n") == false)
+        _ = try connect("15")
+    }
+
     /// Reads are not to be older than writes.
     @Test func aLossEndsAllConnectionsOfItsTime() throws {
         let servers = try self.servers()

@@ -14,7 +14,6 @@ import Undisturbed
 @Suite(.enabled(if: TestServer.isThere), .undisturbed) struct CutWorkTests {
     private let keep: StoreAdministration
     private let proxy: CuttingProxy
-    private let store: PostgreSQLStore
 
     /// How many cuts there are at least; PUSHLINE_TEST_CUTS says how many in each of these tests.
     private static let cuts = ProcessInfo.processInfo.environment["PUSHLINE_TEST_CUTS"].flatMap(Int.init) ?? 200
@@ -23,19 +22,26 @@ import Undisturbed
     init() throws {
         self.keep = try StoreAdministration(StoreOptions())
         self.proxy = try CuttingProxy(before: try #require(Int(try TestServer.ports()[0])))
-        self.store = try PostgreSQLStore(
-            TestServer.plainAddresses([self.proxy.port], schema: self.keep.schema),
-            clock: self.keep.engine.clock
-        )
+    }
+
+    /// Opens a store, whose connections are cut from then on.
+    private func store(isEncrypted: Bool = false) throws -> PostgreSQLStore {
+        let (port, schema) = (self.proxy.port, self.keep.schema)
+        let addresses =
+            isEncrypted
+            ? try TestServer.addresses(.programs, schema: schema, ports: ["\(port)"])
+            : try TestServer.plainAddresses([port], schema: schema)
+        let store = try PostgreSQLStore(addresses, clock: self.keep.engine.clock)
         self.proxy.cut {
             let byte = Bool.random() ? Int.random(in: 0..<4000) : .random(in: 0..<24_000)
             return Bool.random() ? CuttingProxy.Fate(sent: byte) : CuttingProxy.Fate(answered: byte / 2)
         }
+        return store
     }
 
     @Test func whateverIsDoneAddsUp() async throws {
         defer { self.proxy.end() }
-        let (store, proxy, time) = (self.store, self.proxy, self.keep.time)
+        let (store, proxy, time) = (try self.store(), self.proxy, self.keep.time)
         let refused = NIOLockedValueBox<[String: Int]>([:])
         try await withThrowingTaskGroup(of: Void.self) { group in
             for caller in 0..<Self.callers {
@@ -62,10 +68,10 @@ import Undisturbed
         #expect(try await self.keep.faults() == [])
     }
 
-    /// Whoever had no answer asks again with the same key: each key is one job.
-    @Test func aKeyIsOneJobHoweverOftenItIsRepeated() async throws {
+    /// Whoever had no answer asks again with the same key: each key is one job, also where records of TLS and what they begin with are cut.
+    @Test(arguments: [false, true]) func aKeyIsOneJobHoweverOftenItIsRepeated(isEncrypted: Bool) async throws {
         defer { self.proxy.end() }
-        let (store, proxy) = (self.store, self.proxy)
+        let (store, proxy) = (try self.store(isEncrypted: isEncrypted), self.proxy)
         let jobs = NIOLockedValueBox<[Int: Set<JobID>]>([:])
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<Self.callers {

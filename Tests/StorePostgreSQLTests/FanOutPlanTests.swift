@@ -39,12 +39,6 @@ import Undisturbed
         _ = try TestServer.owner(self.steps.stores.fixture.schema).exchange([analysis], until: .now + .seconds(60))
     }
 
-    private func plan(_ statement: SQLStatement, _ explain: String) async throws -> [String] {
-        let parts = ["\(raw: explain)", statement]
-        // Of what takes numbers nothing is committed.
-        return try await self.store.rows(SQLStatement(joining: parts, with: " ")).map { try $0["QUERY PLAN"] }
-    }
-
     /// What a step reads and writes.
     private func statements(_ step: FanOutStep, of claim: FanOutClaim) async throws -> [SQLStatement] {
         let message = ClaimedMessage(claim, clock: self.store.clock, rows: OutboxRows.self)
@@ -80,13 +74,8 @@ import Undisturbed
         statements += CampaignTable.reads(of: 1)
         #expect(statements.count > 30)
         for statement in statements {
-            let plan = try await self.plan(statement, "EXPLAIN")
-            // A handful of rows each.
-            let small = ["backlog", "pause", "rate_limit"].map { "Seq Scan on \($0)" }
-            let faults = plan.filter { line in
-                line.contains("Gather") || line.contains("Seq Scan on") && !small.contains { line.contains($0) }
-            }
-            #expect(faults.isEmpty, "\(statement.text)\n\(plan.joined(separator: "\n"))")
+            let plan = try await self.steps.stores.fixture.plan(statement)
+            #expect(plan.walks(besides: ["backlog", "pause", "rate_limit"]).isEmpty, "\(statement.text)\n\(plan)")
         }
     }
 
@@ -98,16 +87,11 @@ import Undisturbed
         let all = NewJob(app: .default, work: .send(send), lifetime: .seconds(60))
         let message = try #require(try await self.store.accept(self.steps.sends(to: Self.users) + [all]).messages.first)
         let devices = try #require(try await self.groupReads(message.id).statements.first)
-        let plan = try await self.plan(devices, "EXPLAIN (ANALYZE, TIMING OFF)")
+        let plan = try await self.steps.stores.fixture.run(explaining: devices)
         // Two of each user, and one more than a small send has of the tag.
         let most = 2 * Self.users.count + SmallSend.maximumDevices + 1
-        for line in plan {
-            guard let found = line.firstMatch(of: #/actual rows=(\d+) loops=(\d+)/#), let rows = Int(found.1),
-                let loops = Int(found.2)
-            else { continue }
-            // The rows of a part that is run for each send are rounded.
-            #expect(rows * loops <= most + Self.users.count, "\(plan.joined(separator: "\n"))")
-        }
+        // The rows of a part that is run for each send are rounded.
+        #expect(try #require(plan.walked) <= most + Self.users.count, "\(plan)")
         let claim = try #require(try await self.store.claim(message.id, peeking: true))
         guard case .group(let sends, _)? = claim.work else { throw Unexpected("\(claim)") }
         #expect(sends.count == Self.users.count + 1 && sends.last?.audience == .large)

@@ -26,22 +26,6 @@ import Undisturbed
         [.startScheduled, .expireJobs, .pruneRegistrations, .expireRegistrations]
         + Retained.allCases.map { .remove($0, olderThan: Self.day) }
 
-    private func plan(_ statement: SQLStatement, _ options: SQLStatement) async throws -> [String] {
-        let rows = try await self.fixture.engine.rows(SQLStatement(joining: [options, statement], with: " "))
-        return try rows.map { try $0["QUERY PLAN"] }
-    }
-
-    /// The most rows that any part of a plan has looked at.
-    private func walked(_ plan: [String]) -> Int {
-        plan.reduce(0) { most, line in
-            guard let actual = line.firstMatch(of: #/actual .* rows=(\d+) loops=(\d+)/#) else {
-                let removed = line.firstMatch(of: #/Rows Removed by Filter: (\d+)/#).flatMap { Int($0.1) }
-                return max(most, removed ?? 0)
-            }
-            return max(most, (Int(actual.1) ?? 0) * (Int(actual.2) ?? 0))
-        }
-    }
-
     @Test(arguments: [false, true]) func eachGoesByIndexesAndNoFurtherThanItsChunk(isFull: Bool) async throws {
         if isFull { try await self.fixture.fill() }
         for chore in Self.chores {
@@ -55,18 +39,13 @@ import Undisturbed
             let (reads, writes) = self.store.recorded()
             #expect(!reads.isEmpty, "\(chore)")
             for statement in reads + writes {
-                let plan = try await self.plan(statement, "EXPLAIN")
-                // These have a handful of rows.
-                let small = ["app", "overdue", "user_removal"].map { "Seq Scan on \($0)" }
-                let faults = plan.filter { line in
-                    line.contains("Gather") || line.contains("Seq Scan") && !small.contains { line.contains($0) }
-                }
-                #expect(faults.isEmpty, "\(chore): \(statement.text)\n\(plan.joined(separator: "\n"))")
+                let plan = try await self.fixture.plan(statement)
+                #expect(plan.walks(besides: ["app", "overdue"]).isEmpty, "\(chore): \(statement.text)\n\(plan)")
             }
             for statement in reads {
-                let plan = try await self.plan(statement, "EXPLAIN (ANALYZE, TIMING OFF)")
+                let plan = try await self.fixture.run(explaining: statement)
                 let most = chore == .expireJobs ? OverduePlace.piece : 5 * Self.limit
-                #expect(self.walked(plan) <= most, "\(chore): \(statement.text)\n\(plan.joined(separator: "\n"))")
+                #expect(try #require(plan.walked) <= most, "\(chore): \(statement.text)\n\(plan)")
             }
         }
         guard isFull else { return }

@@ -18,12 +18,6 @@ import Undisturbed
 
     init() throws { self.fixture = try StoreAdministration(StoreOptions()) }
 
-    private func plan(_ statement: SQLStatement, _ explain: String) async throws -> [String] {
-        try await self.store.rows(SQLStatement(joining: ["\(raw: explain)", statement], with: " ")).map {
-            try $0["QUERY PLAN"]
-        }
-    }
-
     private func fill() async throws {
         let rows = try (0..<Self.devices).map { number in
             ImportedRegistration(
@@ -74,9 +68,8 @@ import Undisturbed
         let statements = try self.pages(limit: 10) + (try await self.changes())
         #expect(statements.count > 25)
         for statement in statements {
-            let plan = try await self.plan(statement, "EXPLAIN")
-            let faults = plan.filter { $0.contains("Gather") || $0.contains("Seq Scan on") }
-            #expect(faults.isEmpty, "\(statement.text)\n\(plan.joined(separator: "\n"))")
+            let plan = try await self.fixture.plan(statement)
+            #expect(plan.walks().isEmpty, "\(statement.text)\n\(plan)")
         }
     }
 
@@ -84,13 +77,8 @@ import Undisturbed
     @Test func aPageReadsItsDevicesAlone() async throws {
         try await self.fill()
         for statement in try self.pages(limit: 10) {
-            let plan = try await self.plan(statement, "EXPLAIN (ANALYZE, TIMING OFF)")
-            for line in plan {
-                guard let found = line.firstMatch(of: #/actual rows=(\d+) loops=(\d+)/#),
-                    let rows = Int(found.1), let loops = Int(found.2)
-                else { continue }
-                #expect(rows * loops <= 16, "\(statement.text)\n\(plan.joined(separator: "\n"))")
-            }
+            let plan = try await self.fixture.run(explaining: statement)
+            #expect(try #require(plan.walked) <= 16, "\(statement.text)\n\(plan)")
         }
     }
 }

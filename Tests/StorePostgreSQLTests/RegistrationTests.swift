@@ -52,6 +52,34 @@ import Undisturbed
         return rows
     }
 
+    /// A plan that was kept since the tables were empty would walk all that an import has brought, with each chunk.
+    @Test func eachChunkOfAnImportIsPlannedAnew() async throws {
+        let chunks: Int64 = 8
+        for chunk in 0..<chunks {
+            let rows = (0..<2048).map {
+                ImportedRegistration(pns: .apns, handle: Handle(stored: "handle \(chunk) \($0)"), user: nil, tags: [])
+            }
+            #expect(try await self.bring(rows).allSatisfy { $0 == .created })
+        }
+        // A connection tells the statistics what it has done a second later at the earliest, and when it has done something again.
+        let watch = try TestServer.owner()
+        let text = """
+            SELECT idx_scan AS searches FROM pg_stat_all_indexes
+            WHERE schemaname = '\(self.fixture.schema)' AND indexrelname = 'registration_digest'
+            """
+        var (searches, left): (Int64, Int) = (0, 150)
+        while searches < chunks, left > 0 {
+            try await Task.sleep(for: .milliseconds(200))
+            async let one = self.store.rows("SELECT 1 AS one")
+            async let two = self.store.rows("SELECT 1 AS one")
+            async let three = self.store.rows("SELECT 1 AS one")
+            _ = try await (one, two, three)
+            let answers = try watch.exchange([PostgreSQLStatement(text)], until: .now + .seconds(30))
+            (searches, left) = (try answers[0].rows.first?["searches"] ?? 0, left - 1)
+        }
+        #expect(searches >= chunks)
+    }
+
     @Test(arguments: [7, 1000]) func anExpressionSelectsItsDevices(limit: Int) async throws {
         try await self.register(3000)
         func rows(_ isIn: (Int64) -> Bool) -> [Int64] { (1...3000).filter(isIn) }

@@ -11,7 +11,7 @@ extension StoreAdministration {
     /// How many rows of each kind.
     static let filling = 20_000
 
-    /// Fills all tables, with rows that are old enough to go and as many that are not.
+    /// Fills all tables that grow, with rows that are old enough to go and as many that are not; the messages are another app's.
     func fill() async throws {
         let now = self.engine.clock.now
         let (old, ends) = (now - 2 * 86_400_000, now - 86_400_000)
@@ -21,7 +21,11 @@ extension StoreAdministration {
         let send = SendRequest(to: .all, content: .message(.init(body: "b")))
         let work = try StoredJSON.text(work: .send(send))
         try await self.run(
-            "INSERT INTO app(name) VALUES ('default')",
+            "INSERT INTO app(name) VALUES ('default'), ('other')",
+            """
+            INSERT INTO message(app, queue, priority, state, due, open, size, first, last)
+            SELECT 2, \(WorkQueue.deliver(.apns).number), 1, \(MessageState.published.rawValue), \(now) + 100000000000 + n, 1, 1, 0, 0 FROM \(all)
+            """,
             """
             INSERT INTO job(sequence, id, app, kind, priority, platforms, state, work, expires, ends, accepted, finished, fanned_out)
             SELECT n, decode(md5(CAST(n AS text)), 'hex'), 1, 0, 1, 0, \(raw: "\(Job.State.completed.number)"), \(work), \(ends), \(ends) + n,
@@ -40,6 +44,14 @@ extension StoreAdministration {
             """,
             "INSERT INTO recipient(job, pns, number, handle) SELECT n, 1, 1, 'a' FROM \(all)",
             "INSERT INTO delivery_count(job, pns, class, count) SELECT n, 1, 0, 1 FROM \(all)",
+            "INSERT INTO platform_count(job, platform, class, count) SELECT n, 'apple', 0, 1 FROM \(all)",
+            "INSERT INTO audience SELECT n, 'x1' FROM \(all)",
+            "INSERT INTO cursor SELECT n, 1, 0, 0, 1, 1, 1 FROM \(all)",
+            """
+            INSERT INTO hub_call(job, pns, number, state, until, notification, telemetry, due)
+            SELECT n, 1, 1, 'taken', \(at), CAST(n AS text), 'pending', CASE WHEN \(half) THEN \(at) END FROM \(all)
+            """,
+            "INSERT INTO user_removal SELECT n, 1, 'gone' || n, 0, 0, 0, 0 FROM \(all)",
             """
             INSERT INTO session(hash, app, "user", demonstration, expires, ends, latest)
             SELECT CAST(CAST(n AS text) AS bytea), 1, 'u', 0, \(at), \(at), \(at) FROM \(all)
@@ -59,15 +71,24 @@ extension StoreAdministration {
             INSERT INTO template(app, digest, content) SELECT 1, CAST(CAST(n AS text) AS bytea), '{"body":"b","headers":[]}' FROM \(all)
             """,
             """
-            INSERT INTO registration(app, id, pns, handle, digest, "user", state, version, updated, expires, ended_at, template)
+            INSERT INTO registration(app, id, pns, handle, digest, "user", state, version, updated, expires, ended_at, template, credential, tags)
             SELECT 1, CAST(n AS text), 1, 'h' || n, CASE WHEN \(half) THEN CAST(CAST(n AS text) AS bytea) END, 'u', CASE WHEN \(half) THEN 1 ELSE 2 END,
-                1, 1, CASE WHEN \(half) THEN \(at) END, CASE WHEN \(half) THEN NULL ELSE \(at) END, n FROM \(all)
+                1, 1, CASE WHEN \(half) THEN \(at) END, CASE WHEN \(half) THEN NULL ELSE \(at) END, n, n,
+                CASE WHEN \(half) THEN '[1,' || n || ']' END FROM \(all)
             """,
             """
             INSERT INTO dead_handle("row", handle, credential, before, reason) SELECT n, 'h' || n, 0, \(now), 'r' FROM \(all)
             """,
+            "INSERT INTO credential(app, pns, name) SELECT 1, 1, 'c' || n FROM \(all)",
+            // The first is a tag that all have, and each has another.
+            "INSERT INTO tag_name(app, name) SELECT 1, 'x' || n FROM \(all)",
+            "INSERT INTO tagged SELECT tag, 1, n FROM \(all) CROSS JOIN LATERAL (VALUES (1), (n)) AS list(tag) WHERE \(half)",
+            "INSERT INTO released_handle SELECT 1, 1, CAST(CAST(n AS text) AS bytea), 1, \(at) - 2592000000 FROM \(all)",
             "INSERT INTO tombstone SELECT 1, CAST(n AS text), 'u', 1, \(at) - 2592000000 FROM \(all)",
             "INSERT INTO removed_user SELECT 1, n, 1, \(at) FROM \(all)",
+            """
+            INSERT INTO account(app, name, role, password, disabled, created) SELECT 1, 'a' || n, 'user', 'p', 0, \(at) FROM \(all)
+            """,
             "INSERT INTO suspect SELECT CAST(CAST(n AS text) AS bytea), \(at) FROM \(all)",
             Self.acts(of: "1", at: at)
         )

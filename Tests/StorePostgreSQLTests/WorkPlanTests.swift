@@ -66,24 +66,18 @@ import Undisturbed
     }
 
     /// These have a handful of rows, or are summed up.
-    private static let small = [
-        "backlog", "pause", "rate_limit", "app", "overdue", "user_removal", "leader", "hub_rule", "api_key", "account",
-        "credential",
-        "writer", "store_version", "store_key", "dead_number",
+    private static let small: Set = [
+        "backlog", "pause", "rate_limit", "app", "overdue", "leader", "hub_rule", "api_key", "writer", "store_version",
+        "store_key", "dead_number",
     ]
 
-    /// Of a filtered list 5,000 jobs are looked at.
-    private static let mostPassed = 5100
+    /// The largest page: of a filtered list 5,000 jobs are looked at.
+    private static let mostWalked = 5100
 
     /// What costs more the more rows there are.
-    private static func faults(_ plan: [Substring]) -> [String] {
-        plan.filter { line in
-            if line.contains("Gather") { return true }
-            if let passed = line.firstMatch(of: #/Rows Removed by Filter: (\d+)/#), let rows = Int(passed.1) {
-                return rows > self.mostPassed
-            }
-            guard let walk = line.firstMatch(of: #/Seq Scan on (\w+)/#) else { return false }
-            return !self.small.contains(String(walk.1))
-        }.map(String.init)
+    private static func faults(_ entry: [Substring]) -> [String] {
+        let plan = QueryPlan(entry.map(String.init))
+        let walked = plan.walked ?? 0
+        return plan.walks(besides: self.small) + (walked > self.mostWalked ? ["\(walked) rows are looked at"] : [])
     }
 }

@@ -9,7 +9,7 @@ CHAOS_PID=
 CHAOS_BROKER=
 CHAOS_SERVER=
 # Where the store is: file or postgresql.
-CHAOS_STORE='file'
+CHAOS_STORE="file"
 # What is run, but for three hosts.
 CHAOS_SCRIPT="$ROOT/Tests/Chaos"
 
@@ -65,7 +65,7 @@ chaos_run() {
     CHAOS_BROKER="$dir/broker"
     broker_certificates "$dir/run/hub" || die "the hub's certificates could not be made"
     broker_start "$CHAOS_BROKER" {LOCK_FD}>&- || die "RabbitMQ did not start. Its log is under ${CHAOS_BROKER#"$ROOT"/}/log"
-    # shellcheck disable=SC2016  # what stands in quotes is for the shell that is started
+    # shellcheck disable=SC2016  # for the shell that is started
     if [ "$CHAOS_STORE" = postgresql ]; then
         CHAOS_SERVER="$dir/postgres"
         postgres_admit "$dir"

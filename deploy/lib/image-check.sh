@@ -9,13 +9,18 @@ validate() {
     "${@:2}" >"$WORK/validate.log" 2>&1 || die "$1 is not valid: $(grep -v ' passed ' "$WORK/validate.log" | tail -n 3 | paste -sd ' ')"
 }
 
+# Needs nothing that was built, and some seconds.
 check_manifests() {
+    local version
     prepare_python "$WORK/python" "${IMAGE_TOOLS[@]}"
+    version=$(sed -n 's/.*pushlineVersion = "\(.*\)"/\1/p' "$ROOT/Sources/PushModel/PushlineVersion.swift")
     validate Containerfile "$VENV/bin/hadolint" "$ROOT/deploy/container/Containerfile"
     validate compose.yaml "$VENV/bin/python3" -c 'import compose_spec, sys, yaml
 compose_spec.ComposeSpecification.model_validate(yaml.safe_load(open(sys.argv[1])))' "$ROOT/deploy/container/compose.yaml"
     validate "a manifest" "$VENV/bin/kubernetes-validate" --strict "$ROOT"/deploy/kubernetes/*.yaml
-    say "The Containerfile, compose.yaml and $(cat "$ROOT"/deploy/kubernetes/*.yaml | grep -c '^kind:') objects for Kubernetes are valid."
+    validate "compose.yaml or a manifest" "$VENV/bin/python3" "$ROOT/deploy/lib/manifests.py" \
+        "$ROOT/Config/pushline.yaml" "$version" "$ROOT/deploy/container/compose.yaml" "$ROOT"/deploy/kubernetes/*.yaml
+    say "The Containerfile, compose.yaml and $(cat "$WORK/validate.log") objects for Kubernetes are valid."
 }
 
 # In a network of its own, and with all images in memory: the storage that is quick works on few file systems.

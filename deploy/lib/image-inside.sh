@@ -13,7 +13,7 @@ FOLDER=${1:?a folder}
 DEBIAN=${2:?an archive of a Debian}
 PACKAGES=${3:?the folder of the packages}
 COMPOSE=${4:?podman-compose}
-SERVERS=(api register-worker send-worker delivery-worker)
+SERVERS=(api register-worker send-worker delivery-worker hub)
 # What compose.yaml says of each program.
 CONFINED=(--network host --read-only --user 65532:65532 --cap-drop all --security-opt no-new-privileges --tmpfs /tmp --volume pushline_store:/var/lib/pushline)
 
@@ -29,12 +29,15 @@ settle() {
         'log_driver = "k8s-file"' '[engine]' 'cgroup_manager = "cgroupfs"' 'events_logger = "file"' >"$FOLDER/containers.conf"
     export CONTAINERS_STORAGE_CONF="$FOLDER/storage.conf" CONTAINERS_CONF="$FOLDER/containers.conf"
     mkdir "$FOLDER/secrets"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
+        -keyout "$FOLDER/secrets/hub.key" -out "$FOLDER/secrets/hub.pem"
+    chown -R 65532:65532 "$FOLDER/secrets"
     RABBITMQ_PASSWORD=$(openssl rand -hex 16)
     export RABBITMQ_PASSWORD PUSHLINE_SECRETS="$FOLDER/secrets"
 }
 
 compose() {
-    "$COMPOSE" --in-pod=0 -f "$ROOT/deploy/container/compose.yaml" -f "$ROOT/deploy/container/compose.check.yaml" "$@"
+    "$COMPOSE" --in-pod=0 --profile hub -f "$ROOT/deploy/container/compose.yaml" -f "$ROOT/deploy/container/compose.check.yaml" "$@"
 }
 
 # A command in the container of a service.
@@ -44,13 +47,35 @@ build() {
     podman import "$DEBIAN" localhost/debian
     podman build --isolation chroot --pull=never --build-arg BASE=localhost/debian -t localhost/pushline \
         -f "$ROOT/deploy/container/Containerfile" "$PACKAGES" || die "the image cannot be built"
-    podman run --rm "${CONFINED[@]}" localhost/pushline sh -c '[ "$(id -u)" = 65532 ] && ! touch /usr/bin/here 2>/dev/null' ||
-        die "a program of the image could write to it, or is another user"
-    say "IMAGE: Built: $(podman run --rm "${CONFINED[@]}" localhost/pushline pushline --version), no root, its root read-only."
+    # Without a word of ours about a user.
+    [ "$(podman run --rm --network none localhost/pushline id -u)" = 65532 ] || die "the image's own user is another than 65532"
+    check_archive
+    say "IMAGE: Built: $(podman run --rm "${CONFINED[@]}" localhost/pushline pushline --version), its own user is 65532."
+}
+
+# What a registry would be given: an archive of the open format, read by another tool.
+check_archive() {
+    local archive="$FOLDER/pushline.tar" said
+    podman push localhost/pushline "oci-archive:$archive"
+    said=$(skopeo inspect --config "oci-archive:$archive" | jq -r '[.os, .config.User, .config.Cmd[0]] | join(" ")')
+    [ "$said" = "linux 65532:65532 pushline-api" ] || die "skopeo finds another system, user or command in the image's archive: $said"
+    skopeo inspect "oci-archive:$archive" | jq -e '.Labels["org.opencontainers.image.title"] == "Pushline"' >/dev/null ||
+        die "skopeo does not find the image's title in its archive"
+    say "IMAGE: Its archive has $(($(stat -c %s "$archive") / 1000000)) MB, and skopeo reads it."
+    rm "$archive"
+}
+
+# How the program of a service runs, as compose.yaml says: as the kernel has it, not as podman was asked.
+check_confined() {
+    # shellcheck disable=SC2016  # words of the inner shell
+    inside "$1" sh -ec 'grep -Eq "^Uid:(\s65532){4}$" /proc/1/status && grep -Eq "^CapBnd:\s0+$" /proc/1/status &&
+        grep -Eq "^NoNewPrivs:\s1$" /proc/1/status && grep -Eq "^[^ ]+ / [^ ]+ ro[, ]" /proc/1/mounts' ||
+        die "$1 is another user than 65532, has capabilities, may get some, or its root is not read-only"
 }
 
 # podman looks at healthchecks by systemd's timers, so services are started here in the order that compose.yaml says.
 start() {
+    local server
     compose up -d rabbitmq
     wait_for "RabbitMQ is healthy" inside rabbitmq rabbitmq-diagnostics -q check_port_connectivity
     compose up -d --no-deps migrate
@@ -59,6 +84,8 @@ start() {
         --state /var/lib/pushline/simulator.json --control-port 9440
     compose up -d --no-deps "${SERVERS[@]}"
     wait_for "the API is healthy" inside api pushline doctor --url "$URL"
+    for server in "${SERVERS[@]}"; do check_confined "$server"; done
+    say "IMAGE: compose.yaml runs each program as 65532, without capabilities, its root read-only."
     wait_for "the simulator serves" inside api test -s simulator.json
     inside api pushline apps apply simulator/apps.yaml
 }
@@ -67,6 +94,15 @@ send() {
     PUSHLINE_KEY=$(inside api pushline keys create check --role sender 2>/dev/null)
     check_send "IMAGE: Sent from containers" \
         ask -H 'Prefer: wait=30' -d '{"to": {"user": "alice"}, "body": "From a container"}' "$URL/api/sends"
+}
+
+# Clients of the hub insist on TLS; without a token they are refused.
+ask_hub() {
+    local status
+    status=$(curl -sS --retry 20 --retry-delay 1 --retry-connrefused --cacert "$FOLDER/secrets/hub.pem" -o /dev/null -w '%{http_code}' \
+        "https://localhost:8443/default/registrations?api-version=2020-06")
+    [ "$status" = 401 ] || die "the hub answers $status to who has no token"
+    say "IMAGE: The hub answers over TLS."
 }
 
 # All programs end by themselves; what is left then would be killed.
@@ -87,4 +123,5 @@ settle
 build
 start
 send
+ask_hub
 stop

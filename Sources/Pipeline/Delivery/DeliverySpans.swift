@@ -4,12 +4,13 @@ import Store
 import Tracing
 
 extension Traces {
-    /// Makes a span of each batch that was sent, whatever the number of its devices.
+    /// Makes a span of a message's batches for each request that asked for some of them, whatever the number of jobs and devices.
     ///
-    /// It is in the trace of the request that asked for its job, and linked to the work on the message where that is in another.
+    /// It is in the request's trace, and linked to the work on the message where that is in another; those in the trace of the work share
+    /// one, under that.
     ///
     /// - Parameters:
-    ///   - outcomes: The outcomes of the batches.
+    ///   - outcomes: The outcomes of the batches, all at one push service.
     ///   - requests: The spans of the requests that asked for their jobs, in the same order; nil = not recorded.
     ///   - work: The span of the work on their message.
     ///   - start: When the first of them was sent.
@@ -19,15 +20,19 @@ extension Traces {
         in work: RecordedSpan,
         since start: DefaultTracerClock.Timestamp?
     ) {
-        for (outcome, request) in zip(outcomes, requests) {
+        var shares: [SpanContext: [Int]] = [:]
+        for (place, request) in requests.enumerated() {
             guard let request else { continue }
-            let isSameTrace = request.trace == work.place.trace
-            let parent = isSameTrace ? work.place : request
-            guard let span = self.begin("push \(outcome.key.pns.rawValue)", .client, under: parent, since: start) else {
-                continue
+            shares[request.trace == work.place.trace ? work.place : request, default: []].append(place)
+        }
+        for (parent, places) in shares {
+            let service = outcomes[places[0]].key.pns.rawValue
+            guard let span = self.begin("push \(service)", .client, under: parent, since: start) else { continue }
+            if parent != work.place { span.link(to: CollectionOfOne(work.place)) }
+            span.note { attributes in
+                attributes["pushline.service"] = service
+                attributes.note(places.lazy.map { outcomes[$0] })
             }
-            if !isSameTrace { span.link(to: CollectionOfOne(work.place)) }
-            span.note { $0.note(outcome) }
             span.end()
         }
     }
@@ -44,15 +49,19 @@ extension [LocatedStatus] {
 }
 
 extension SpanAttributes {
-    fileprivate mutating func note(_ outcome: BatchOutcome) {
-        self["pushline.service"] = outcome.key.pns.rawValue
-        self["pushline.job.id"] = outcome.key.job.description
-        self["pushline.page"] = outcome.key.page
-        self["pushline.attempt"] = outcome.key.attempt
-        self["pushline.devices.accepted"] = outcome.accepted
-        self["pushline.devices.failed"] = outcome.failures.count
-        self["pushline.devices.expired"] = outcome.expired
-        self["pushline.devices.cancelled"] = outcome.cancelled
-        self["pushline.devices.retried"] = outcome.retries.count
+    /// Says what became of the devices of batches, and of which they are.
+    fileprivate mutating func note(_ outcomes: some Collection<BatchOutcome>) {
+        func sum(_ count: (BatchOutcome) -> Int) -> Int { outcomes.reduce(0) { $0 + count($1) } }
+        self["pushline.jobs"] = Set(outcomes.lazy.map(\.key.job)).count
+        if outcomes.count == 1, let key = outcomes.first?.key {
+            self["pushline.job.id"] = key.job.description
+            self["pushline.page"] = key.page
+            self["pushline.attempt"] = key.attempt
+        }
+        self["pushline.devices.accepted"] = sum(\.accepted)
+        self["pushline.devices.failed"] = sum(\.failures.count)
+        self["pushline.devices.expired"] = sum(\.expired)
+        self["pushline.devices.cancelled"] = sum(\.cancelled)
+        self["pushline.devices.retried"] = sum(\.retries.count)
     }
 }

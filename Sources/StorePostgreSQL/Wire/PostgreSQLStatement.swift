@@ -23,6 +23,12 @@ struct PostgreSQLStatement: Sendable {
         self.text = "WITH found AS (\(text)\(returning)) SELECT must(count(*) = \(expected)) FROM found"
     }
 
+    /// Whether it is so large that its plan costs nothing beside it.
+    ///
+    /// A plan that is kept is one for the tables as they were: made before a first import, it would walk all that this import brings, until
+    /// autovacuum looks at them a minute later.
+    var isPlannedAnew: Bool { self.parameters.contains { $0.count > 1024 } }
+
     private static let texts = StatementTexts()
 
     /// A value that is sent, of a type that is said: the server guesses none.
@@ -34,6 +40,16 @@ struct PostgreSQLStatement: Sendable {
         case integers([Int64?])
         case texts([String?])
         case byteStrings([[UInt8]?])
+
+        /// The number of values.
+        var count: Int {
+            switch self {
+            case .null, .integer, .text, .bytes: 1
+            case .integers(let numbers): numbers.count
+            case .texts(let texts): texts.count
+            case .byteStrings(let strings): strings.count
+            }
+        }
 
         init(_ value: SQLValue) {
             self =
