@@ -64,9 +64,9 @@ GOALS = {
 # Where they are others with the store in a PostgreSQL on the same processors.
 SERVER_GOALS = {
     "fanout_ratio": (">=", 0.5),
-    # Half, and four tenths, of what a file's goals are.
-    "accept_ratio": (">=", 0.125),
-    "targeted_ratio": (">=", 0.2),
+    # Half, and four tenths, of what a file reaches: by docs/performance.md, for a run has one store and cannot know the other's figure.
+    "accept_ratio": (">=", 0.195),
+    "targeted_ratio": (">=", 0.28),
 }
 
 

@@ -88,7 +88,7 @@ class HubFigures:
         rate = load.http1(hub.messages, 64, self.options.seconds, body=body, headers=headers)
         self.figures.wait_for_all(600)
         seconds = time.monotonic() - start
-        after, sends = installation.cpu(), installation.last_sequence() - first
+        after, sends = installation.cpu(), installation.jobs(first)
         accepted, received = installation.accepted_devices(first), installation.receiver.counts()["apns"]
         if accepted != sends or received != sends:
             raise Failure(f"{sends} sends were taken; the outcomes say {accepted}, the receiver {received}")

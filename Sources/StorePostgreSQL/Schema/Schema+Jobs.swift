@@ -5,8 +5,10 @@ import StoreSQL
 /// Jobs, their messages, batches and outcomes.
 ///
 /// What changes in an ordinary job's life stands in no index, nor in an index's condition, so that each change of a job is written beside
-/// its row (HOT). What rare jobs are found by is a column of its own, which stays null in all others. Rows of jobs name apps without a
-/// foreign key, which would hold the app's row for each of them; an app is never removed.
+/// its row (HOT). What rare jobs are found by is a column of its own, which stays null in all others. Two tables are excepted, whose rows
+/// are found by what changes: a message by its state and when it is due, and a batch while it is open. A message stands for up to 500
+/// jobs or batches, a batch that has a row for up to a thousand devices. Rows of jobs name apps without a foreign key, which would hold
+/// the app's row for each of them; an app is never removed.
 extension Schema {
     static let outbox = [
         // An accepted group takes one block of numbers: its jobs are neighbours, and no stranger stands between.
@@ -94,7 +96,9 @@ extension Schema {
             size integer NOT NULL, open smallint NOT NULL, message bigint NOT NULL, due bigint, retries bytea,
             retry_reason \(text), retry_cause \(text), template bigint, PRIMARY KEY (job, pns, page, attempt))
         """,
-        // A page of up to a thousand devices can pay for these; a small send's only batch has no row.
+        // open changes once, as the batch is closed. That costs an entry more in the key's index, for these two only lose theirs; and whoever
+        // asks whether anything of a job or a message is open, at each commit of outcomes, would else read all that was closed before.
+        // A small send's only batch has no row.
         "CREATE INDEX batch_open ON batch(job) WHERE open = 1",
         "CREATE INDEX batch_message ON batch(message) WHERE open = 1",
         "CREATE INDEX batch_template ON batch(template) WHERE template IS NOT NULL",

@@ -6,7 +6,7 @@ import StoreSQL
 /// The tables, and their version.
 ///
 /// Text is compared by its bytes (`COLLATE "C"`), as in every driver. What changes in a job's life stands in no index, so that such a
-/// change is written in place.
+/// change is written in place; messages and batches are found by what changes, and ``jobs`` and ``batches`` say what that costs.
 enum Schema {
     /// What has changed since version 1.
     static let plan = SchemaPlan(
