@@ -1,6 +1,7 @@
 import AnswersLost
 import HTTPTypes
 import HubWire
+import HummingbirdTesting
 import PushModel
 import Store
 import Testing
