@@ -55,12 +55,12 @@ import Yams
         var (seen, faults) = (0, [String]())
         Self.visitSchemas(of: document) { schema, place in
             seen += 1
-            faults += Self.faults(of: schema).map { "\(place): \($0)" }
+            faults += Self.faults(in: schema).map { "\(place): \($0)" }
         }
         return seen > 500 ? faults : ["of \(seen) schemas alone"]
     }
 
-    private static func faults(of schema: Node) -> [String] {
+    private static func faults(in schema: Node) -> [String] {
         guard let mapping = schema.mapping else { return ["no object"] }
         let names = Set(mapping.keys.compactMap(\.string))
         var faults = names.subtracting(Self.words).sorted()
