@@ -31,8 +31,8 @@ import Yams
 
     /// By that a client is told to repeat what may have been done.
     @Test func theKeysOfRepeatsAreDocumentedWhereTheyAreTaken() async throws {
-        let paths = try #require(try Self.document()["paths"]?.mapping)
         try await Harness.run { api async throws in
+            let paths = try #require(try Self.document()["paths"]?.mapping)
             for (template, methods) in api.table.methods {
                 for method in methods {
                     let operation = paths[Node(template)]?[method.rawValue.lowercased()]
