@@ -391,6 +391,16 @@ let package = Package(
             dependencies: [nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL],
             path: "Tests/RawHTTP"
         ),
+        // A front whose store has lost each answer.
+        .target(
+            name: "AnswersLost",
+            dependencies: [
+                "PushModel", "PushlineTracing", "RawHTTP", "Store", "WebServing", httpTypes, hummingbird,
+                hummingbirdCore, lifecycle,
+                logging, nioCore,
+            ],
+            path: "Tests/AnswersLost"
+        ),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
         .testTarget(
             name: "PushlineTracingTests",
@@ -472,9 +482,9 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "WebServing", "Intake", "Callers", "PushlineClient", "Authentication", "LogRecorder",
-                "PushlineTracing", "TokenIssuer", "Store", "StoreSQLite", "Broker", "Payloads", "PushModel", "RawHTTP",
-                "Settings", "WorkCost", "Undisturbed",
+                "AnswersLost", "HTTPAPI", "WebServing", "Intake", "Callers", "PushlineClient", "Authentication",
+                "LogRecorder", "PushlineTracing", "TokenIssuer", "Store", "StoreSQLite", "Broker", "Payloads",
+                "PushModel", "RawHTTP", "Settings", "WorkCost", "Undisturbed",
                 httpTypes, hummingbird, hummingbirdCore, hummingbirdTesting, lifecycle, logging, nioConcurrency,
                 nioCore,
                 nioPosix, tracing, yams,
@@ -483,8 +493,8 @@ let package = Package(
         .testTarget(
             name: "HubServerTests",
             dependencies: [
-                "HubServer", "Hub", "HubAzure", "Pipeline", "WebServing", "Intake", "HubWire", "LogRecorder",
-                "Store",
+                "AnswersLost", "HubServer", "Hub", "HubAzure", "Pipeline", "WebServing", "Intake", "HubWire",
+                "LogRecorder", "Store",
                 "StoreSQLite", "Broker", "PushModel", "PushlineSimulator", "PushlineTracing", "RawHTTP", "Settings",
                 "Undisturbed",
                 httpTypes, hummingbird, hummingbirdCore,

@@ -22,7 +22,7 @@ struct Harness: Sendable {
     let store: any ResultStore
     let broker: InMemoryBroker
     let passwords: PasswordVerifier
-    let table: RouteTable
+    let front: APIFront
     let client: any TestClientProtocol
 
     static let cheap = PasswordHash.Cost(rounds: 2, blockSize: 8, parallelism: 1)
@@ -101,7 +101,7 @@ struct Harness: Sendable {
                 store: store,
                 broker: broker,
                 passwords: passwords,
-                table: responder.front.table,
+                front: responder.front,
                 client: client
             )
             try await body(harness)
@@ -163,6 +163,8 @@ struct Harness: Sendable {
             }
         }
     }
+
+    var table: RouteTable { self.front.table }
 
     /// An answer, read.
     struct Answer: Sendable {

@@ -29,6 +29,23 @@ import Yams
         }
     }
 
+    /// By that a client is told to repeat what may have been done.
+    @Test func theKeysOfRepeatsAreDocumentedWhereTheyAreTaken() async throws {
+        let paths = try #require(try Self.document()["paths"]?.mapping)
+        try await Harness.run { api async throws in
+            for (template, methods) in api.table.methods {
+                for method in methods {
+                    let operation = paths[Node(template)]?[method.rawValue.lowercased()]
+                    let references = (operation?["parameters"]?.array() ?? []).compactMap { $0["$ref"]?.string }
+                    let isDocumented = references.contains("#/components/parameters/IdempotencyKey")
+                    let path = template.replacing(/\{[a-z]+\}/, with: "1")
+                    let route = try api.table.match(method, path: path).route
+                    #expect(route.takesKey == isDocumented, "\(method) \(template)")
+                }
+            }
+        }
+    }
+
     /// No path that a route has is taken for another's, whose parameter fits anything.
     @Test func everyRouteIsFoundByItsPath() async throws {
         try await Harness.run { api async throws in

@@ -27,8 +27,7 @@ struct HubHarness: Sendable {
     let client: any TestClientProtocol
     /// The hub that is served.
     let hub: EmbeddedHub
-    /// The searches of audiences under way.
-    let searches: FairPermits
+    let front: HubFront
 
     /// The store's file.
     let path: String
@@ -101,10 +100,13 @@ struct HubHarness: Sendable {
             logger: logger
         )
         try await application.test(.live) { client in
-            let searches = server.responder.front.sends.tests.searches
-            try await body(HubHarness(store: store, client: client, hub: hub, searches: searches, path: path))
+            let front = server.responder.front
+            try await body(HubHarness(store: store, client: client, hub: hub, front: front, path: path))
         }
     }
+
+    /// The searches of audiences under way.
+    var searches: FairPermits { self.front.sends.tests.searches }
 
     /// An answer, read.
     struct Answer: Sendable {

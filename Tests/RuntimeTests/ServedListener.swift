@@ -46,7 +46,7 @@ enum ServedListener {
         )
     }
 
-    /// Serves `/name`, `/big`, `/slow` and others as long as the body runs.
+    /// Serves `/name`, `/big`, `/slow`, `/lost`, which gets no answer, and others as long as the body runs.
     ///
     /// `/held` begins its answer at once, and ends it when `isReleased` is true.
     ///
@@ -66,6 +66,7 @@ enum ServedListener {
     ) async throws {
         let router = Router()
         router.get("name") { _, _ in "a" }
+        router.get("lost") { _, _ -> String in throw Unanswered() }
         router.get("big") { _, _ in
             Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(repeating: 120, count: Self.big)))
         }

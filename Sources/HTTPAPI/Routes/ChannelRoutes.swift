@@ -13,7 +13,14 @@ struct ChannelRoutes: Sendable {
     var routes: [Route] {
         [
             Route(.get, "/api/channels", embeddedOnly: Self.atHub, handler: self.list),
-            Route(.post, "/api/channels", body: .limited, embeddedOnly: Self.atHub, handler: self.create),
+            Route(
+                .post,
+                "/api/channels",
+                body: .limited,
+                takesKey: true,
+                embeddedOnly: Self.atHub,
+                handler: self.create
+            ),
             Route(.get, "/api/channels/{id}", embeddedOnly: Self.atHub, handler: self.show),
             Route(.delete, "/api/channels/{id}", embeddedOnly: Self.atHub, handler: self.delete),
         ]

@@ -38,10 +38,16 @@ package struct APIFront: WebFront {
             : try await self.answer(request, match: match, exchange)
     }
 
-    package func refusal(_ problem: Problem, of request: Request, _ exchange: WebExchange) -> Response {
+    package func refusal(_ problem: Problem, of request: Request, _ exchange: WebExchange) -> Response? {
         var problem = problem
         if problem.status == .unauthorized { Authenticator.spareDialog(request.headers, &problem) }
         return problem.response()
+    }
+
+    package func hasKey(_ request: Request) -> Bool {
+        guard request.headers.text(of: .idempotencyKey) != nil else { return false }
+        // Elsewhere the header is ignored.
+        return (try? self.table.match(request.method, path: request.uri.path))?.route.takesKey == true
     }
 
     package func complete(_ response: inout Response, of request: Request, _ exchange: WebExchange) {

@@ -26,6 +26,8 @@ struct Route: Sendable {
     ///
     /// Then its path is found in any letter case and with a slash at its end, and it waits for the hub's answer only.
     let isClassic: Bool
+    /// Whether an `Idempotency-Key` makes a repeat the same request.
+    let takesKey: Bool
     /// Why an app whose hub is over a wire has no such route; nil = it has.
     let embeddedOnly: String?
     /// Whether viewers may ask for it: it changes nothing, and gives no handles.
@@ -38,6 +40,7 @@ struct Route: Sendable {
         access: Access = .caller,
         body: BodyKind = .none,
         isClassic: Bool = false,
+        takesKey: Bool = false,
         embeddedOnly: String? = nil,
         isForViewers: Bool? = nil,
         handler: @escaping @Sendable (APIRequest) async throws -> Response
@@ -47,6 +50,7 @@ struct Route: Sendable {
         self.access = access
         self.body = body
         self.isClassic = isClassic
+        self.takesKey = takesKey
         self.embeddedOnly = embeddedOnly
         self.isForViewers = isForViewers ?? (method == .get)
         self.handler = handler

@@ -78,7 +78,9 @@ package struct HubFront: WebFront {
         }
     }
 
-    package func refusal(_ problem: Problem, of request: Request, _ exchange: WebExchange) -> Response {
+    package func refusal(_ problem: Problem, of request: Request, _ exchange: WebExchange) -> Response? {
+        // Official clients repeat whatever is 503, and nothing whose connection is lost.
+        if problem.mayBeDoneTwice { return nil }
         let detail =
             problem.errors.count > 1 ? problem.errors.map(\.description).joined(separator: "; ") : problem.detail
         let error = WireError(status: problem.status.code, detail: detail)
@@ -90,6 +92,8 @@ package struct HubFront: WebFront {
         response.headers[.acceptEncoding] = problem.headers.text(of: .acceptEncoding)
         return response
     }
+
+    package func hasKey(_ request: Request) -> Bool { Self.trackingID(of: request) != nil }
 
     package func complete(_ response: inout Response, of request: Request, _ exchange: WebExchange) {
         response.headers[.trackingID] = Self.trackingID(of: exchange)

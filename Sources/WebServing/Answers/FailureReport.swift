@@ -13,8 +13,9 @@ struct FailureReport: Sendable {
     /// - Parameters:
     ///   - error: The error.
     ///   - route: The template of the request's route.
+    ///   - isRepeatable: Whether a repeat of the request does no harm.
     /// - Returns: The answer to the caller.
-    func problem(of error: any Error, route: String) -> Problem {
+    func problem(of error: any Error, route: String, isRepeatable: Bool) -> Problem {
         switch error {
         case let problem as Problem:
             return problem
@@ -23,11 +24,11 @@ struct FailureReport: Sendable {
         case let refusal as Refusal:
             return Problem(refusal)
         case let partly as PartlyDone:
-            var problem = self.problem(of: partly.cause, route: route)
+            var problem = self.problem(of: partly.cause, route: route, isRepeatable: isRepeatable)
             problem.done = partly.done
             return problem
         case let fault as StoreError:
-            let problem = Problem(fault)
+            let problem = Problem(fault, isRepeatable: isRepeatable)
             // A conflicting name or a forged cursor is the caller's error and not logged for the operator. A store
             // without writes fails every request.
             self.logger.log(

@@ -81,7 +81,11 @@ package struct Problem: Error, Sendable, Equatable {
     }
 
     /// Maps a failure of the store to a status (rule 19).
-    package init(_ error: StoreError) {
+    ///
+    /// - Parameters:
+    ///   - error: The failure.
+    ///   - isRepeatable: Whether a repeat does no harm where the request may have been done: clients obey `Retry-After` without looking.
+    package init(_ error: StoreError, isRepeatable: Bool = false) {
         switch error.code {
         case .backlogFull:
             self = .later(.serviceUnavailable, "the job backlog is full", seconds: 10)
@@ -107,16 +111,25 @@ package struct Problem: Error, Sendable, Equatable {
         case .unavailable:
             self = .later(.serviceUnavailable, "the store is unavailable; try again", seconds: 5)
         case .unknown:
-            self = .later(
-                .serviceUnavailable,
-                "the store's answer was lost, so the request may have been done; check, or repeat it with the same Idempotency-Key",
-                seconds: 5,
-                type: "outcome-unknown"
-            )
+            let lost = "the store's answer was lost, so the request may have been done; "
+            self =
+                isRepeatable
+                ? .later(
+                    .serviceUnavailable,
+                    lost + "repeating it is safe",
+                    seconds: 5,
+                    type: Self.outcomeUnknown
+                )
+                : Problem(.serviceUnavailable, lost + "look before you repeat it", type: Self.outcomeUnknown)
         default:
             self = .internalError
         }
     }
+
+    private static let outcomeUnknown = "outcome-unknown"
+
+    /// Whether the request may have been done, and a repeat might do it twice.
+    package var mayBeDoneTwice: Bool { self.type == Self.outcomeUnknown && self.headers[.retryAfter] == nil }
 
     package func response() -> Response {
         var headers = self.headers

@@ -15,7 +15,7 @@ struct ClassicNotificationRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/notifications", body: .limited, isClassic: true, handler: self.post),
+            Route(.post, "/api/notifications", body: .limited, isClassic: true, takesKey: true, handler: self.post),
             Route(.get, "/api/notifications", isClassic: true, handler: self.list),
             Route(.get, "/api/notifications/{id}", isClassic: true, handler: self.fetch),
         ]

@@ -25,7 +25,7 @@ struct SendLinesRoute: Sendable {
     init(context: RouteContext) { self.context = context }
 
     var routes: [Route] {
-        [Route(.post, "/api/sends/batch", body: .stream, handler: self.send)]
+        [Route(.post, "/api/sends/batch", body: .stream, takesKey: true, handler: self.send)]
     }
 
     private func send(_ request: APIRequest) async throws -> Response {
@@ -268,15 +268,13 @@ private final class SendUpload: Sendable {
                 }
             }
         } catch {
-            let problem = (error as? StoreError).map { Problem($0) }
-            let isPassing = problem?.status == .serviceUnavailable
-            for candidate in candidates {
-                self.refuse(
-                    candidate.line,
-                    isPassing ? 503 : 500,
-                    isPassing ? "the store is unavailable; \(Self.hint)" : Problem.internalError.detail
-                )
-            }
+            let problem = (error as? StoreError).map { Problem($0, isRepeatable: self.key != nil) } ?? .internalError
+            let isPassing = problem.status == .serviceUnavailable
+            let detail =
+                problem.mayBeDoneTwice
+                ? problem.detail
+                : isPassing ? "the store is unavailable; \(Self.hint)" : Problem.internalError.detail
+            for candidate in candidates { self.refuse(candidate.line, isPassing ? 503 : 500, detail) }
         }
     }
 

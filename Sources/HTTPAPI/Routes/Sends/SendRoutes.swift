@@ -22,7 +22,7 @@ struct SendRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/sends", body: .send, handler: self.send),
+            Route(.post, "/api/sends", body: .send, takesKey: true, handler: self.send),
             Route(
                 .post,
                 "/api/sends/count",
