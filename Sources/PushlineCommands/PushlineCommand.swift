@@ -94,7 +94,8 @@ enum Advice {
         case .unauthorized: "; check --key or PUSHLINE_KEY, and --app"
         case .forbidden: "; use a key with another role (pushline keys create NAME --role operator)"
         case .tooManyRequests, .unavailable:
-            error.retryAfter.map { "; try again in \($0) s" } ?? "; try again later"
+            // Without it the server has said what to do: the request may have been done.
+            error.retryAfter.map { "; try again in \($0) s" } ?? ""
         default: ""
         }
     }

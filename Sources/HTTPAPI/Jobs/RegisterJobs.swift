@@ -98,7 +98,7 @@ struct RegisterJobs: Sendable {
                 .serviceUnavailable,
                 "it is not known whether the change was made: \(reason); "
                     + (isRepeatable ? "repeating it is safe" : "look before you repeat it"),
-                headers: [.retryAfter: "5", .job: job]
+                headers: isRepeatable ? [.retryAfter: "5", .job: job] : [.job: job]
             )
         case .issued, .done, .superseded, .channels:
             Problem(.internalServerError, "the hub's answer does not fit the request", headers: [.job: job])
