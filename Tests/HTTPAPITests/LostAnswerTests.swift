@@ -60,7 +60,8 @@ import WebServing
             try await AnswersLost(api.front).serve { server in
                 let key = ["Idempotency-Key": "device-1"]
                 let path = "/api/register"
-                #expect(try await Self.problem(.post, path, key, server).retryAfter == nil)
+                let problem = try await Self.problem(.post, path, key, server)
+                #expect(problem.retryAfter == nil)
             }
         }
     }
@@ -71,7 +72,8 @@ import WebServing
             try await AnswersLost(api.front).serve { server in
                 for (method, body) in [(HTTPRequest.Method.put, Self.registration), (.delete, "")] {
                     for _ in 0..<2 {
-                        #expect(try await Self.problem(method, path, body: body, server).retryAfter == "5")
+                        let problem = try await Self.problem(method, path, body: body, server)
+                        #expect(problem.retryAfter == "5")
                     }
                 }
             }
