@@ -73,13 +73,14 @@ extension StoreAdministration {
             """
             INSERT INTO registration(app, id, pns, handle, digest, "user", state, version, updated, expires, ended_at, template, credential, tags)
             SELECT 1, CAST(n AS text), 1, 'h' || n, CASE WHEN \(half) THEN CAST(CAST(n AS text) AS bytea) END, 'u', CASE WHEN \(half) THEN 1 ELSE 2 END,
-                1, 1, CASE WHEN \(half) THEN \(at) END, CASE WHEN \(half) THEN NULL ELSE \(at) END, n, n,
+                1, 1, CASE WHEN \(half) THEN \(at) END, CASE WHEN \(half) THEN NULL ELSE \(at) END, n, n % 100 + 1,
                 CASE WHEN \(half) THEN '[1,' || n || ']' END FROM \(all)
             """,
             """
             INSERT INTO dead_handle("row", handle, credential, before, reason) SELECT n, 'h' || n, 0, \(now), 'r' FROM \(all)
             """,
-            "INSERT INTO credential(app, pns, name) SELECT 1, 1, 'c' || n FROM \(all)",
+            // An app has a few.
+            "INSERT INTO credential(app, pns, name) SELECT 1, 1, 'c' || n FROM generate_series(1, 100) AS n",
             // The first is a tag that all have, and each has another.
             "INSERT INTO tag_name(app, name) SELECT 1, 'x' || n FROM \(all)",
             "INSERT INTO tagged SELECT tag, 1, n FROM \(all) CROSS JOIN LATERAL (VALUES (1), (n)) AS list(tag) WHERE \(half)",

@@ -71,9 +71,10 @@ struct ImportChunkRows: Sendable {
         let tags = Set(self.rows.flatMap(\.tags).filter { $0.owner == nil }.map(\.key))
         let credentials = Set(self.rows.compactMap { $0.credential.named?.name })
         return [
+            // Each id by itself: of a join the server may take it that an app has few, and walk through all of them.
             """
-            \(registrations) JOIN unnest(\(SQLArray.texts(self.ids))) AS asked(id) ON registration.id = asked.id
-            WHERE registration.app = \(self.number)
+            SELECT \(ImportKnown.columns) FROM unnest(\(SQLArray.texts(self.ids))) AS asked(id) CROSS JOIN LATERAL (
+                SELECT * FROM registration WHERE app = \(self.number) AND registration.id = asked.id LIMIT 1) AS registration
             """,
             """
             \(registrations) WHERE digest = ANY(\(SQLArray.byteStrings(self.digests))) AND \(raw: KeptRegistration.live)

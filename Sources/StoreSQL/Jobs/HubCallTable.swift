@@ -119,7 +119,7 @@ package enum HubCallTable {
     static func take(limit: Int, clock: StoreClock) -> SQLTransaction<[AskedHubCall]> {
         let due: SQLStatement = """
             SELECT job.id, job.request, pns, hub_call.number, app.name, notification, asked, due FROM hub_call
-            JOIN job ON job.sequence = hub_call.job JOIN app ON app.number = job.app
+            JOIN job ON job.sequence = hub_call.job JOIN app ON app.number = +job.app
             WHERE hub_call.due <= \(clock.now) ORDER BY hub_call.due LIMIT \(limit)
             """
         return SQLTransaction(reading: due) { rows in

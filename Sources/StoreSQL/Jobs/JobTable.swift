@@ -4,11 +4,12 @@ package import StoreKit
 
 /// The table `job`, read for display.
 package enum JobTable {
+    /// Jobs are found first, and then their apps: PostgreSQL would look for a few jobs by walking through all that an app has.
     private static let columns: SQLStatement = """
         SELECT job.sequence, job.id, app.name AS app_name, job."user", job.user_shown, job.key, job.priority, job.work, job.state, job.result,
             job.reason, job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at, job.message, job.label,
             job.request
-        FROM job JOIN app ON app.number = job.app WHERE
+        FROM job JOIN app ON app.number = +job.app WHERE
         """
 
     /// Reads jobs, for ``JobRow/init(_:)``.

@@ -27,12 +27,14 @@ package struct ListedJob: Sendable {
         self.job = job.with(work: .send(send.with(audience: .list(count))))
     }
 
-    /// Finds live registrations by their ids; one for a template is not a device, which is not to choose an index here.
+    /// Finds live registrations by their ids, each by itself; one for a template is not a device, which is not to choose an index here.
     static func devices(_ ids: [String], app: AppID) -> SQLStatement {
         """
         SELECT "row", pns FROM registration
-        WHERE app = \(SQLStatement.app(app)) AND id IN (\(texts: ids)) AND \(raw: KeptRegistration.live)
-            AND +\(raw: RegistrationSlot.isNative)
+        WHERE "row" IN (
+            SELECT (SELECT "row" FROM registration WHERE app = \(SQLStatement.app(app)) AND id = asked.value)
+            FROM (\(texts: ids)) AS asked)
+            AND \(raw: KeptRegistration.live) AND +\(raw: RegistrationSlot.isNative)
         """
     }
 
