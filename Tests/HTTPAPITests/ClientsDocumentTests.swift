@@ -92,7 +92,7 @@ import Yams
                 switch name {
                 case "schema": schema(value, place)
                 case "example", "examples": break
-                default: visit(value, "\(place)/\(name)")
+                default: visit(value, place.isEmpty ? name : "\(place) \(name)")
                 }
             }
         }
@@ -131,7 +131,7 @@ import Yams
         #expect(Self.faults(of: inItems).contains { $0.hasPrefix("Send.services[]: ") })
         var inParameter = document
         inParameter["paths"]?["/jobs"]?["get"]?["parameters"] = [["name": "a", "in": "query", "schema": schema]]
-        #expect(Self.faults(of: inParameter).contains { $0.hasPrefix("/jobs/get/parameters: ") })
+        #expect(Self.faults(of: inParameter).contains { $0.hasPrefix("/jobs get parameters: ") })
     }
 
     @Test func aSendIsOneObjectWithAllMembers() throws {
