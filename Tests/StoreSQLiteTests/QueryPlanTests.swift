@@ -91,9 +91,10 @@ struct QueryPlanTests {
         Pinned(
             sql: ListedJob.devices(["a"], app: .default).text,
             plan: [
-                "SEARCH registration USING INDEX registration_id (app=? AND id=?)", "SCALAR SUBQUERY 1",
-                "SEARCH app USING COVERING INDEX sqlite_autoindex_app_1 (name=?)", "LIST SUBQUERY 2",
-                "SCAN json_each VIRTUAL TABLE INDEX 1:",
+                "SEARCH registration USING INTEGER PRIMARY KEY (rowid=?)", "LIST SUBQUERY 4",
+                "SCAN json_each VIRTUAL TABLE INDEX 1:", "CORRELATED SCALAR SUBQUERY 2",
+                "SEARCH registration USING COVERING INDEX registration_id (app=? AND id=?)", "SCALAR SUBQUERY 1",
+                "SEARCH app USING COVERING INDEX sqlite_autoindex_app_1 (name=?)",
             ]
         ),
         Pinned(
