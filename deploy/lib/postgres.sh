@@ -75,7 +75,7 @@ postgres_serve_test() {
 CREATE ROLE plain LOGIN IN ROLE programs" || return 1
     printf '%s\n' "hostnossl all plain 127.0.0.1/32 trust" >>"$data/pg_hba.conf"
     if [ -n "${4-}" ]; then : >"$data/standby.signal"; fi
-    postgres_serve "$1" "$2" "$3" "-c fsync=off -c max_connections=200 -c max_wal_size=128MB" || return 1
+    postgres_serve "$1" "$2" "$3" "-c fsync=off -c max_connections=400 -c max_wal_size=128MB" || return 1
     if [ -n "${4-}" ]; then postgres_run pg_ctl -D "$data" -w promote >/dev/null; fi
 }
 
@@ -102,7 +102,7 @@ postgres_start_one() {
 CREATE ROLE pushline LOGIN PASSWORD '$(cat "$dir/password")'
 CREATE DATABASE pushline OWNER pushline_owner
 GRANT pg_read_all_stats TO pushline" || return 1
-    for setting in max_connections=200 "$@"; do settings+=" -c $setting"; done
+    for setting in max_connections=400 "$@"; do settings+=" -c $setting"; done
     printf '%s\n' "$port" >"$dir/port"
     printf '%s\n' "$settings" >"$dir/server-settings"
     # An empty path: the configuration file names one.
