@@ -88,20 +88,16 @@ struct RegisterJobs: Sendable {
         isRepeatable: Bool,
         job: String
     ) -> Problem {
-        switch result {
-        case .gone: Problem(.gone, JobIntake.deleted, headers: [.job: job])
-        case .notFound: Problem(.notFound, "no such registration", headers: [.job: job])
-        case .refused(let reason):
-            Problem(refusal, "the hub refused the registration: \(reason)", headers: [.job: job])
-        case .unknown(let reason):
-            Problem(
-                .serviceUnavailable,
-                "it is not known whether the change was made: \(reason); "
-                    + (isRepeatable ? "repeating it is safe" : "look before you repeat it"),
-                headers: isRepeatable ? [.retryAfter: "5", .job: job] : [.job: job]
-            )
-        case .issued, .done, .superseded, .channels:
-            Problem(.internalServerError, "the hub's answer does not fit the request", headers: [.job: job])
-        }
+        var problem =
+            switch result {
+            case .gone: Problem(.gone, JobIntake.deleted)
+            case .notFound: Problem(.notFound, "no such registration")
+            case .refused(let reason): Problem(refusal, "the hub refused the registration: \(reason)")
+            case .unknown(let reason): Problem.unknownChange(reason, isRepeatable: isRepeatable)
+            case .issued, .done, .superseded, .channels:
+                Problem(.internalServerError, "the hub's answer does not fit the request")
+            }
+        problem.headers[.job] = job
+        return problem
     }
 }

@@ -39,11 +39,7 @@ struct RegistrationChanges: Sendable {
             throw Problem.later(.serviceUnavailable, JobIntake.late, seconds: 5)
         case .refused(let reason): throw Problem(.badRequest, reason)
         case .unknown(let reason):
-            throw Problem.later(
-                .serviceUnavailable,
-                "it is not known whether the change was made: \(reason); repeating it is safe",
-                seconds: 5
-            )
+            throw Problem.unknownChange(reason, isRepeatable: true)
         case .some(let result): return result
         }
     }

@@ -71,6 +71,17 @@ package struct Problem: Error, Sendable, Equatable {
         Problem(status, detail, headers: [.retryAfter: String(max(1, seconds))], type: type)
     }
 
+    /// 503: whether a change was made nobody knows.
+    package static func unknownChange(_ reason: String, isRepeatable: Bool) -> Problem {
+        let lost = "it is not known whether the change was made: \(reason); "
+        return isRepeatable
+            ? .later(.serviceUnavailable, lost + Self.safeRepeat, seconds: 5)
+            : Problem(.serviceUnavailable, lost + Self.unsafeRepeat)
+    }
+
+    private static let safeRepeat = "repeating it is safe"
+    private static let unsafeRepeat = "look before you repeat it"
+
     package init(_ refusal: Refusal) {
         let status: HTTPResponse.Status =
             switch refusal.kind {
@@ -114,13 +125,8 @@ package struct Problem: Error, Sendable, Equatable {
             let lost = "the store's answer was lost, so the request may have been done; "
             self =
                 isRepeatable
-                ? .later(
-                    .serviceUnavailable,
-                    lost + "repeating it is safe",
-                    seconds: 5,
-                    type: Self.outcomeUnknown
-                )
-                : Problem(.serviceUnavailable, lost + "look before you repeat it", type: Self.outcomeUnknown)
+                ? .later(.serviceUnavailable, lost + Self.safeRepeat, seconds: 5, type: Self.outcomeUnknown)
+                : Problem(.serviceUnavailable, lost + Self.unsafeRepeat, type: Self.outcomeUnknown)
         default:
             self = .internalError
         }
