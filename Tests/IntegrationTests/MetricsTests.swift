@@ -1,6 +1,7 @@
 import Foundation
 import InstallationSupport
 import PushlineMetrics
+import TestStores
 import Testing
 import Undisturbed
 
