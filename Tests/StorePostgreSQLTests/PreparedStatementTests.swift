@@ -83,11 +83,13 @@ import Undisturbed
         var names: Set<String> = []
         for number in 0..<1000 {
             for _ in 0..<2 {
-                if case .new(let name) = statements.form(of: "SELECT $1 + \(number)", [20]) { names.insert(name) }
+                if case .new(let name) = statements.form(of: PostgreSQLStatement("SELECT $1 + \(number)"), [20]) {
+                    names.insert(name)
+                }
             }
         }
         #expect(names.count == 256)
-        guard case .known = statements.form(of: "SELECT $1 + 0", [20]) else {
+        guard case .known = statements.form(of: PostgreSQLStatement("SELECT $1 + 0"), [20]) else {
             Issue.record("the first of them is not known any more")
             return
         }

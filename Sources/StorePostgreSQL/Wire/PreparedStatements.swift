@@ -27,13 +27,13 @@ struct PreparedStatements {
     private var latest: [Key] = []
 
     /// - Parameters:
-    ///   - text: The statement's.
+    ///   - statement: The statement.
     ///   - types: Of its parameters.
     /// - Returns: How it is sent.
-    mutating func form(of text: String, _ types: [UInt32]) -> Form {
+    mutating func form(of statement: PostgreSQLStatement, _ types: [UInt32]) -> Form {
         // What has none is a BEGIN, or done once.
-        guard !types.isEmpty else { return .whole }
-        let key = Key(text: text, types: types)
+        guard !types.isEmpty, !statement.isPlannedAnew else { return .whole }
+        let key = Key(text: statement.text, types: types)
         if let name = self.names[key] { return .known(name) }
         guard self.names.count < Self.limit else { return .whole }
         guard self.seen.remove(key) != nil else {

@@ -120,7 +120,7 @@ import Glibc
         let values = statement.parameters.map(\.binary)
         let types = statement.parameters.map(\.type)
         var name: String?
-        switch statement.isPlannedAnew ? .whole : self.prepared.form(of: statement.text, types) {
+        switch self.prepared.form(of: statement, types) {
         case .whole: break
         case .known(let known): name = known
         case .new(let new):
