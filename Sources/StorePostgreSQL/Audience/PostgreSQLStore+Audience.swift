@@ -60,8 +60,11 @@ extension PostgreSQLStore: AudienceEngine {
     package func recipients(_ query: AudienceQuery) async throws -> AudiencePage {
         guard case .recipients(let job) = query.subject else { return AudiencePage(scannedThrough: query.through) }
         var range: SQLStatement = "number > \(query.after) AND number <= \(query.through)"
-        // Those that are asked for are of one batch, and come in one answer.
-        if let rows = query.rows { range = "number = ANY(\(SQLArray.integers(rows.sorted())))" }
+        // Those that are asked for are of one batch, and come in one answer; no more of the list is walked through than the batch.
+        if let rows = query.rows?.sorted() {
+            let (first, last) = (rows.first ?? 0, rows.last ?? 0)
+            range = "number >= \(first) AND number <= \(last) AND number = ANY(\(SQLArray.integers(rows)))"
+        }
         let limit = query.rows == nil ? query.limit : Int.max
         var page = try await self.devices(
             """

@@ -33,12 +33,16 @@ struct TagRange {
     /// - Returns: The statement; its columns are `numbers` and `next`.
     func among(_ rows: [Int64], isDense: Bool) -> SQLStatement {
         let (first, last) = (rows.first ?? 0, rows.last ?? 0)
-        let wanted: SQLStatement =
+        // Of a sparse list each row by itself: with a list of values the server may walk through all that the range has.
+        let having: SQLStatement =
             isDense
-            ? "\"row\" >= \(first) AND \"row\" <= \(last)" : "\"row\" = ANY(\(SQLArray.integers(rows)))"
+            ? "SELECT \"row\" FROM \(self.source) AND \"row\" >= \(first) AND \"row\" <= \(last)"
+            : """
+            SELECT "row" FROM unnest(\(SQLArray.integers(rows))) AS wanted("row")
+            WHERE (SELECT true FROM \(self.source) AND "row" = wanted."row")
+            """
         return """
-            SELECT (SELECT string_agg(int8send(part."row"), ''::bytea) FROM (
-                    SELECT "row" FROM \(self.source) AND \(wanted) ORDER BY "row") AS part) AS numbers,
+            SELECT (SELECT string_agg(int8send(part."row"), ''::bytea) FROM (\(having) ORDER BY "row") AS part) AS numbers,
                 (\(self.rows(after: last, through: .max, limit: 1))) AS next
             """
     }

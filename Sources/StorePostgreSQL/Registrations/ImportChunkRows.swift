@@ -71,7 +71,7 @@ struct ImportChunkRows: Sendable {
         let tags = Set(self.rows.flatMap(\.tags).filter { $0.owner == nil }.map(\.key))
         let credentials = Set(self.rows.compactMap { $0.credential.named?.name })
         return [
-            // Each id by itself: of a join the server may take it that an app has few, and walk through all of them.
+            // Each by itself: of a join or a list of values the server may take it that an app has few, and walk through all of them.
             """
             SELECT \(ImportKnown.columns) FROM unnest(\(SQLArray.texts(self.ids))) AS asked(id) CROSS JOIN LATERAL (
                 SELECT * FROM registration WHERE app = \(self.number) AND registration.id = asked.id LIMIT 1) AS registration
@@ -80,7 +80,8 @@ struct ImportChunkRows: Sendable {
             \(registrations) WHERE digest = ANY(\(SQLArray.byteStrings(self.digests))) AND \(raw: KeptRegistration.live)
             """,
             """
-            SELECT name, number FROM tag_name WHERE app = \(self.number) AND name = ANY(\(SQLArray.texts(Array(tags))))
+            SELECT asked.name, found.number FROM unnest(\(SQLArray.texts(Array(tags)))) AS asked(name) CROSS JOIN LATERAL (
+                SELECT number FROM tag_name WHERE app = \(self.number) AND tag_name.name = asked.name LIMIT 1) AS found
             """,
             """
             SELECT pns, name, number FROM credential
@@ -106,17 +107,18 @@ struct ImportChunkRows: Sendable {
             """
             SELECT given.place FROM unnest(\(slots), \(handles))
                 WITH ORDINALITY AS given(pns, handle, place)
-            JOIN released_handle AS later ON later.app = \(app) AND later.pns = given.pns AND later.handle = given.handle
-                AND later.version > \(sequence)
-            WHERE \(isAny("released_handle"))
+            WHERE \(isAny("released_handle")) AND (SELECT version > \(sequence) FROM released_handle
+                WHERE app = \(app) AND pns = given.pns AND handle = given.handle)
             """,
             """
-            SELECT DISTINCT id FROM tombstone WHERE app = \(app) AND id = ANY(\(ids)) AND version > \(sequence)
-                AND \(isAny("tombstone"))
+            SELECT given.id FROM unnest(\(ids)) AS given(id)
+            WHERE \(isAny("tombstone")) AND (SELECT max(version) > \(sequence) FROM tombstone
+                WHERE app = \(app) AND tombstone.id = given.id)
             """,
             """
-            SELECT digest FROM removed_user WHERE app = \(app) AND digest = ANY(\(SQLArray.integers(users)))
-                AND version > \(sequence) AND \(isAny("removed_user"))
+            SELECT given.digest FROM unnest(\(SQLArray.integers(users))) AS given(digest)
+            WHERE \(isAny("removed_user")) AND (SELECT version > \(sequence) FROM removed_user
+                WHERE app = \(app) AND removed_user.digest = given.digest)
             """,
         ]
     }
