@@ -102,7 +102,8 @@ import Undisturbed
         }
         let cases = [
             (nil, "connection requires a valid client certificate"),
-            ("server", "certificate authentication failed for user \"certified\""),
+            // Of the two that it asks for it names the first.
+            ("server", "password authentication failed for user \"certified\""),
         ]
         for (name, words) in cases {
             let servers = try Servers(addresses(name), TestServer.deadlines)
