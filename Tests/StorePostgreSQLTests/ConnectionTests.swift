@@ -100,7 +100,7 @@ import Undisturbed
             let words = files.map { "&sslcert=\($0)&sslkey=\($1)".replacing(" ", with: "%20") } ?? ""
             return try TestServer.addresses(.certified, schema: schema, words: words)
         }
-        let cases = [
+        let cases: [(String?, String)] = [
             (nil, "connection requires a valid client certificate"),
             // Of the two that it asks for it names the first.
             ("server", "password authentication failed for user \"certified\""),
