@@ -93,7 +93,8 @@ import Undisturbed
         }
         let removal = new(.removeUser(ann, withAccount: false), by: nil)
         _ = try await second.number(of: .default)
-        let gate = try self.gate("registration, removed_user")
+        // What the first alone waits for; the second waits for the first.
+        let gate = try self.gate(removalIsFirst ? "removed_user" : "registration")
         @Sendable func register() async throws -> RegisterResult? { try await first.register(earlier) }
         @Sendable func remove() async throws -> RegisterResult? {
             _ = try await second.accept([removal])
@@ -130,7 +131,8 @@ import Undisturbed
         _ = try await first.importRegistrations([earlier], app: .default, sequence: begun, lifetime: nil)
         let hers = ImportedRegistration(pns: .apns, handle: Handle(stored: "bb"), user: ann)
         let removal = new(.removeUser(ann, withAccount: false))
-        let gate = try self.gate("registration, removed_user")
+        // What the first alone waits for; the second waits for the first.
+        let gate = try self.gate(removalIsFirst ? "removed_user" : "registration")
         @Sendable func importHers() async throws -> ImportResult? {
             try await first.importRegistrations([hers], app: .default, sequence: begun, lifetime: nil).results.first
         }
