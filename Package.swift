@@ -214,7 +214,6 @@ let package = Package(
                 lifecycle, logging, metrics, nioConcurrency,
             ]
         ),
-        // Not finished: a configuration names one where tests say so.
         .target(
             name: "StorePostgreSQL",
             dependencies: [

@@ -79,7 +79,18 @@ import Testing
         #expect(new.subtracting(old).allSatisfy { $0.contains("'store.move'") && $0.contains("'done'") })
     }
 
-    @Test func thereAndBackEveryRowIsTheSame() throws {
+    /// What `pushline store check` says of the store at a place.
+    private func check(_ place: MovePlace) async throws -> [String] {
+        let settings =
+            switch place {
+            case .file(let path): "  path: \(path)\n"
+            case .servers(let url): "  url: \"\(url)\"\n  password_file: \"\(try PrivateServer.file("password"))\"\n"
+            }
+        try self.host.write("store:\n\(settings)", to: "pushline.yaml")
+        return try await self.host.run("store", "check")
+    }
+
+    @Test func thereAndBackEveryRowIsTheSame() async throws {
         let path = try self.makeStore()
         let (before, numbers) = (try self.rows(of: path), try self.numbers(of: path))
         #expect(before.values.allSatisfy { !$0.isEmpty }, "\(before.filter(\.value.isEmpty).keys)")
@@ -97,6 +108,11 @@ import Testing
         let last = try self.numbers(of: back)
         for (table, number) in numbers { #expect((last[table] ?? 0) >= number, "\(table)") }
         #expect(try self.rows(of: path) == before, "what is moved stays as it is")
+        // Not before, for it is a program, whose connections the server has for a moment longer.
+        let jobs = try #require(before["job"]).count
+        for place in [MovePlace.file(path), .servers(self.url), .file(back)] {
+            #expect(try await self.check(place) == ["\(jobs) jobs: all adds up"], "\(place)")
+        }
     }
 
     /// The number that a query of the tables' owner finds.
@@ -143,22 +159,35 @@ import Testing
         return (result, job.sequence)
     }
 
+    /// The last number that the server gave to a row of a table.
+    private func lastNumber(of table: MovedTable) throws -> Int64 {
+        let sequence =
+            switch table.name {
+            case "job": "'job_sequence'"
+            case "message": "'message_number'"
+            default: "pg_get_serial_sequence('\(table.name)', '\(table.key[0])')"
+            }
+        return try self.number("SELECT coalesce(pg_sequence_last_value(to_regclass(\(sequence))), 0) AS number")
+    }
+
     /// Also where the newest rows are gone, and an id was deleted by a change with a later number than any that is known.
     @Test func numbersGoOnAboveAllThatWereUsed() async throws {
         let path = try self.makeStore()
-        let numbers = try self.numbers(of: path)
-        let sequences = [
-            "message": "'message_number'", "delivery": "pg_get_serial_sequence('delivery', 'id')",
-            "dead": "pg_get_serial_sequence('dead', 'id')",
-            "dead_handle": "pg_get_serial_sequence('dead_handle', 'id')",
-            "session": "pg_get_serial_sequence('session', 'number')",
-        ]
+        let gone = ["message", "delivery", "dead", "dead_handle", "session"]
         let (first, second) = (RegistrationID.random(), RegistrationID.random())
-        try self.change(path, without: sequences.keys, deletion: Self.deletion(of: first, version: 100_000))
+        try self.change(path, without: gone, deletion: Self.deletion(of: first, version: 100_000))
+        // Of every table some numbers were used that no row has any more.
+        try await DatabaseQueue(path: path).write { try $0.execute(sql: "UPDATE sqlite_sequence SET seq = seq + 1000") }
+        let numbers = try self.numbers(of: path)
+        #expect(numbers.count >= 11 && numbers.values.allSatisfy { $0 > 1000 }, "\(numbers)")
         _ = try self.move(.file(path), .servers(self.url))
-        for (table, sequence) in sequences {
-            let last = try self.number("SELECT pg_sequence_last_value(to_regclass(\(sequence))) AS number")
-            #expect(try last >= #require(numbers[table]), "\(table)")
+        for table in MovedTable.all where table.isNumbered {
+            // A table whose numbers SQLite does not remember has its rows' alone.
+            let rows = try self.number(
+                "SELECT coalesce(max(\"\(table.key[0])\"), 0) AS number FROM \(table.name)"
+            )
+            let last = try self.lastNumber(of: table)
+            #expect(last >= max(numbers[table.name] ?? 1, rows), "\(table.name): \(last)")
         }
         #expect(try self.number("SELECT last_value AS number FROM job_sequence") >= 100_000)
         _ = try self.number("\(Self.deletion(of: second, version: 200_000)) RETURNING version AS number")
@@ -171,6 +200,25 @@ import Testing
         #expect(atServer.0 == .done && atServer.1 > 100_000, "\(atServer)")
         let inFile = try await self.put(second, into: SQLiteStore.open(.init(path: back)))
         #expect(inFile.0 == .done && inFile.1 > 200_000, "\(inFile)")
+    }
+
+    /// A version is the number of a job that may be gone, and so may be the latest number that is known (rule 11).
+    @Test(arguments: ["registration", "released_handle", "tombstone", "removed_user"])
+    func newJobsComeBehindEveryVersion(of table: String) async throws {
+        let (path, back) = (try self.makeStore(), self.host.path("back.sqlite"))
+        try await DatabaseQueue(path: path).write { try $0.execute(sql: "UPDATE \(table) SET version = 100000") }
+        _ = try self.move(.file(path), .servers(self.url))
+        #expect(try self.number("SELECT last_value AS number FROM job_sequence") >= 100_000)
+        #expect(
+            try self.number(
+                """
+                WITH changed AS (UPDATE \(table) SET version = 200000 RETURNING version)
+                SELECT max(version) AS number FROM changed
+                """
+            ) == 200_000
+        )
+        _ = try self.move(.servers(self.url), .file(back))
+        #expect(try #require(self.numbers(of: back)["job"]) >= 200_000)
     }
 
     private struct BrokenOff: Error {}
@@ -198,12 +246,35 @@ import Testing
         self.expect(try self.rows(of: back), after: before, moves: 2)
     }
 
-    @Test func programsThatRunAreInTheWay() throws {
-        let path = try self.makeStore()
+    @Test(arguments: [false, true]) func programsThatRunAreInTheWay(atSource: Bool) throws {
+        let (path, back) = (try self.makeStore(), self.host.path("back.sqlite"))
+        if atSource { _ = try self.move(.file(path), .servers(self.url)) }
         let program = try PrivateServer.run("SELECT 1 AS one", at: self.url)
-        let error = #expect(throws: StoreError.self) { try self.move(.file(path), .servers(self.url)) }
+        let error = #expect(throws: StoreError.self) {
+            try atSource ? self.move(.servers(self.url), .file(back)) : self.move(.file(path), .servers(self.url))
+        }
         #expect(error?.message.contains("stop them all, on every host") == true)
+        #expect(!FileManager.default.fileExists(atPath: back))
         withExtendedLifetime(program) {}
+    }
+
+    /// Who comes while a store is moved away would write what is not moved.
+    @Test func aProgramThatComesMeanwhileWaits() throws {
+        let (path, back) = (try self.makeStore(), self.host.path("back.sqlite"))
+        _ = try self.move(.file(path), .servers(self.url))
+        // So that it does not wait until the end.
+        let hasty = "\(self.url)%20-clock_timeout%3D50"
+        let programs = try ServerAddresses(hasty, passwordFile: PrivateServer.file("password"))
+        var isTried = false
+        _ = try self.move(.servers(self.url), .file(back)) { _, _ in
+            guard !isTried else { return }
+            isTried = true
+            let error = #expect(throws: StoreError.self) { try PostgreSQLStore(programs) }
+            #expect(error?.message.contains("lock timeout") == true, "\(String(describing: error))")
+        }
+        #expect(isTried)
+        // It stays as it is.
+        _ = try PostgreSQLStore(ServerAddresses(self.url, passwordFile: PrivateServer.file("password")))
     }
 
     @Test func programsThatHaveTheFileOpenAreInTheWay() async throws {

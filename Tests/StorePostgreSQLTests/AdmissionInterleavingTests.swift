@@ -158,4 +158,30 @@ import Undisturbed
             #expect(try await store.accept(self.changes(1)).messages.isEmpty)
         }
     }
+
+    /// The same of the devices that an app may have under way to a service: both have asked for credit before either has a page.
+    @Test func aWindowOfDevicesIsExceededByOnePageOfEachOther() async throws {
+        let most = DeliverBatch.maximumDevices
+        let steps = try FanOutSteps(JobLimits(window: InFlightWindow(devices: most)))
+        try await steps.register(["ann"], devices: SmallSend.maximumDevices + 1)
+        let (first, second) = (steps.first, steps.second)
+        func claim(_ store: PostgreSQLStore) async throws -> FanOutClaim {
+            let message = try #require(try await steps.accept(["ann"]).1.first)
+            return try #require(try await store.claim(message.id, peeking: false))
+        }
+        let (one, other) = (try await claim(first), try await claim(second))
+        func credit(_ store: PostgreSQLStore) async throws -> Int {
+            try await store.credit(for: .page, app: .default, pns: .apns, priority: .normal).devices
+        }
+        for store in [first, second] { #expect(try await credit(store) == most) }
+        let pages = (try steps.page(of: one, devices: most), try steps.page(of: other, devices: most))
+        let results = try await steps.together(holding: "job") {
+            try await first.commit(pages.0, of: one)
+        } _: {
+            try await second.commit(pages.1, of: other)
+        }
+        #expect(try results.0.written.isDone && results.1.written.isDone)
+        #expect(try await steps.number("SELECT CAST(sum(size) AS bigint) FROM batch") == 2 * most)
+        for store in [first, second] { #expect(try await credit(store) == 0) }
+    }
 }

@@ -92,6 +92,33 @@ import Undisturbed
         #expect(try error("disable")?.message.contains("no encryption") == true)
     }
 
+    /// Who has the password alone is not let in, nor with the certificate of another.
+    @Test func aServerMayDemandACertificate() async throws {
+        let schema = try TestServer.makeTables()
+        func addresses(_ name: String?) throws -> ServerAddresses {
+            let files = try name.map { (try TestServer.file("\($0).crt"), try TestServer.file("\($0).key")) }
+            let words = files.map { "&sslcert=\($0)&sslkey=\($1)".replacing(" ", with: "%20") } ?? ""
+            return try TestServer.addresses(.certified, schema: schema, words: words)
+        }
+        let cases: [(String?, String)] = [
+            (nil, "connection requires a valid client certificate"),
+            // Of the two that it asks for it names the first.
+            ("server", "password authentication failed for user \"certified\""),
+        ]
+        for (name, words) in cases {
+            let servers = try Servers(addresses(name), TestServer.deadlines)
+            let error = #expect(throws: StoreError.self) { try servers.connect() }
+            #expect(error?.code == .unavailable)
+            #expect(error?.message.contains(words) == true, "\(String(describing: error))")
+        }
+        let wire = try Servers(addresses("certified"), TestServer.deadlines).connect().wire
+        let row = try self.rows(wire, "SELECT client_dn AS name FROM pg_stat_ssl WHERE pid = pg_backend_pid()")[0]
+        #expect(try row["name"] == "/CN=certified")
+        let store = try PostgreSQLStore(addresses("certified"), deadlines: TestServer.deadlines)
+        try await store.apply(.app(.default, AppSpec()))
+        #expect(try await store.app(.default) == AppSpec())
+    }
+
     /// What is looked at behind a lock is not to be older than the lock, whatever an administrator has set.
     @Test func transactionsSeeWhatWasCommittedBeforeEachStatement() throws {
         let owner = try TestServer.owner()

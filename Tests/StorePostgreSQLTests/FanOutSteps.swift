@@ -15,8 +15,8 @@ struct FanOutSteps {
     var first: PostgreSQLStore { self.stores.first }
     var second: PostgreSQLStore { self.stores.second }
 
-    init() throws {
-        self.stores = try TwoStores()
+    init(_ limits: JobLimits = JobLimits()) throws {
+        self.stores = try TwoStores(limits)
         self.registering = RegistrationScenario(self.stores.fixture)
     }
 

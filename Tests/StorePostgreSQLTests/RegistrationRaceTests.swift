@@ -93,7 +93,8 @@ import Undisturbed
         }
         let removal = new(.removeUser(ann, withAccount: false), by: nil)
         _ = try await second.number(of: .default)
-        let gate = try self.gate("registration, removed_user")
+        // What the first alone waits for; the second waits for the first.
+        let gate = try self.gate(removalIsFirst ? "removed_user" : "registration")
         @Sendable func register() async throws -> RegisterResult? { try await first.register(earlier) }
         @Sendable func remove() async throws -> RegisterResult? {
             _ = try await second.accept([removal])
@@ -106,11 +107,47 @@ import Undisturbed
         try gate.open()
         let results = try await [one, two]
         #expect(results == (removalIsFirst ? [nil, .refused(UserTraces.refusal)] : [.done, nil]))
-        let begun = try #require(try await first.job(removal.id, app: .default))
-        var result: RegisterResult?
-        while result == nil { result = try await second.register(begun) }
-        #expect(result == .done)
+        try await self.finish(removal)
         #expect(try await self.registrations(nil).isEmpty)
+    }
+
+    private func finish(_ removal: NewJob) async throws {
+        let begun = try #require(try await self.stores.first.job(removal.id, app: .default))
+        var result: RegisterResult?
+        while result == nil { result = try await self.stores.second.register(begun) }
+        #expect(result == .done)
+    }
+
+    /// No lock of an import's names a user: the removal waits for all of it.
+    @Test(arguments: [false, true]) func aRemovalFindsWhatIsBeingImported(removalIsFirst: Bool) async throws {
+        let (ann, first, second) = (try UserName("ann", .folded), self.stores.first, self.stores.second)
+        func new(_ request: RegisterRequest) -> NewJob {
+            NewJob(app: .default, work: .register(request), lifetime: NewJob.removalLifetime)
+        }
+        // The row of an app that has nothing yet would be held too, and would keep them apart.
+        _ = try await second.accept([new(.delete(.random()))])
+        let begun = try await first.beginImport()
+        let earlier = ImportedRegistration(id: RegistrationID("earlier"), pns: .apns, handle: self.handle)
+        _ = try await first.importRegistrations([earlier], app: .default, sequence: begun, lifetime: nil)
+        let hers = ImportedRegistration(pns: .apns, handle: Handle(stored: "bb"), user: ann)
+        let removal = new(.removeUser(ann, withAccount: false))
+        // What the first alone waits for; the second waits for the first.
+        let gate = try self.gate(removalIsFirst ? "removed_user" : "registration")
+        @Sendable func importHers() async throws -> ImportResult? {
+            try await first.importRegistrations([hers], app: .default, sequence: begun, lifetime: nil).results.first
+        }
+        @Sendable func remove() async throws -> ImportResult? {
+            _ = try await second.accept([removal])
+            return nil
+        }
+        async let one = removalIsFirst ? remove() : importHers()
+        try await gate.wait(for: 1)
+        async let other = removalIsFirst ? importHers() : remove()
+        try await gate.wait(for: 2)
+        try gate.open()
+        #expect(try await [one, other] == (removalIsFirst ? [nil, .superseded] : [.created, nil]))
+        try await self.finish(removal)
+        #expect(try await self.registrations(nil).map(\.id.text) == ["earlier"])
     }
 
     /// Both use a tag for the first time, and it has one number.

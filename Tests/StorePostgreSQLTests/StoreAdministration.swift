@@ -30,7 +30,11 @@ enum TestServer {
         return deadlines
     }
 
-    enum Role: String { case owner, programs }
+    enum Role: String {
+        case owner, programs
+        /// One of the programs', which must show a certificate.
+        case certified
+    }
 
     /// The ports, that of the later timeline first.
     static func ports() throws -> [String] {

@@ -19,7 +19,8 @@
 #
 # As root the server runs as the user "postgres", who must be able to come to DIR: postgres_admit FOLDER lets it through a closed one.
 #
-# DIR then has "password", the one of the roles, for tests "owner" and "programs", and "server.crt", what the certificate is checked with.
+# DIR then has "password", the one of the roles, for tests "owner", "programs" and "certified", and "server.crt", what the certificate is checked
+# with; for tests also "certified.crt" and "certified.key".
 
 postgres_programs() { find /usr/lib/postgresql/*/bin -name initdb -printf '%h\n' 2>/dev/null | sort -V | tail -n 1; }
 
@@ -52,13 +53,14 @@ postgres_run() {
 }
 
 # Makes a server, whose first role has all rights.
-#   postgres_make DIR NAME ROLE STATEMENTS
+#   postgres_make DIR NAME ROLE STATEMENTS [HOW-OTHERS-ARE-LET-IN...]
 postgres_make() {
     local dir=$1 data="$1/$2"
     postgres_run initdb -D "$data" -U "$3" --auth=scram-sha-256 --pwfile="$dir/password" --encoding=UTF8 --no-locale --no-sync >/dev/null || return 1
     # A line each.
     postgres_run postgres --single -D "$data" postgres >"$dir/$2-made.log" 2>&1 <<<"$4" || return 1
-    printf '%s\n' "hostssl all all 127.0.0.1/32 scram-sha-256" >"$data/pg_hba.conf"
+    # The first line that fits is taken.
+    printf '%s\n' "${@:5}" "hostssl all all 127.0.0.1/32 scram-sha-256" >"$data/pg_hba.conf"
 }
 
 #   postgres_serve DIR NAME PORT SETTINGS
@@ -67,15 +69,17 @@ postgres_serve() {
     postgres_run pg_ctl -D "$1/$2" -l "$1/$2.log" -w -o "$settings $4" start >/dev/null
 }
 
-# For tests: the role "plain" connects without TLS, where they look into it. A server that was promoted is on a later timeline than one that was not.
+# For tests: the role "plain" connects without TLS, where they look into it; "certified" must show a certificate of its own.
+# A server that was promoted is on a later timeline than one that was not.
 #   postgres_serve_test DIR NAME PORT [promoted]
 postgres_serve_test() {
     local data="$1/$2"
     postgres_make "$1" "$2" owner "CREATE ROLE programs LOGIN PASSWORD '$(cat "$1/password")'
-CREATE ROLE plain LOGIN IN ROLE programs" || return 1
-    printf '%s\n' "hostnossl all plain 127.0.0.1/32 trust" >>"$data/pg_hba.conf"
+CREATE ROLE certified LOGIN IN ROLE programs PASSWORD '$(cat "$1/password")'
+CREATE ROLE plain LOGIN IN ROLE programs" \
+        "hostssl all certified 127.0.0.1/32 scram-sha-256 clientcert=verify-full" "hostnossl all plain 127.0.0.1/32 trust" || return 1
     if [ -n "${4-}" ]; then : >"$data/standby.signal"; fi
-    postgres_serve "$1" "$2" "$3" "-c fsync=off -c max_connections=400 -c max_wal_size=128MB" || return 1
+    postgres_serve "$1" "$2" "$3" "-c fsync=off -c max_connections=400 -c max_wal_size=128MB -c ssl_ca_file=../server.crt" || return 1
     if [ -n "${4-}" ]; then postgres_run pg_ctl -D "$data" -w promote >/dev/null; fi
 }
 
@@ -89,6 +93,12 @@ postgres_folder() {
         -addext subjectAltName=IP:127.0.0.1 -keyout "$dir/server.key" -out "$dir/server.crt" 2>/dev/null || return 1
     chmod 600 "$dir/password" "$dir/server.key"
     if [ "$(id -u)" -eq 0 ]; then chown -R postgres "$dir"; fi
+}
+
+# The certificate of a role, by the authority that the server's own is.
+postgres_certify() {
+    openssl req -x509 -CA "$1/server.crt" -CAkey "$1/server.key" -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 \
+        -subj "/CN=$2" -keyout "$1/$2.key" -out "$1/$2.crt" 2>/dev/null && chmod 600 "$1/$2.key"
 }
 
 postgres_admit() { if [ "$(id -u)" -eq 0 ]; then chgrp postgres "$1" && chmod g+x "$1"; fi; }
@@ -154,6 +164,7 @@ postgres_start() {
     mapfile -t ports < <(broker_free_ports 2)
     if [ "${#ports[@]}" -lt 2 ]; then return 1; fi
     postgres_folder "$dir" || return 1
+    postgres_certify "$dir" certified || return 1
     postgres_serve_test "$dir" newer "${ports[0]}" promoted && postgres_serve_test "$dir" older "${ports[1]}" || return 1
     printf '%s\n' "${ports[@]}" >"$dir/ports"
 }
