@@ -39,6 +39,7 @@ let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let metricsTestKit = Target.Dependency.product(name: "MetricsTestKit", package: "swift-metrics")
 let nioConcurrency = Target.Dependency.product(name: "NIOConcurrencyHelpers", package: "swift-nio")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
@@ -364,9 +365,11 @@ let package = Package(
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", "OutgoingHTTP", "RawHTTP",
-                "Undisturbed",
-                asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioHTTP1, nioPosix, nioSSL,
+                "PushServices", "PushlineMetrics", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine",
+                "OutgoingHTTP", "RawHTTP", "Undisturbed",
+                asyncHTTPClient, crypto, cryptoExtras, logging, metrics, metricsTestKit, nioConcurrency, nioCore,
+                nioHTTP1,
+                nioPosix, nioSSL,
             ]
         ),
         .testTarget(
@@ -410,7 +413,7 @@ let package = Package(
             ]
         ),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
-        .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
+        .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel", "WorkCost"]),
         // What any driver of the store must do: its suites run in the tests of whichever driver links them.
         .target(
             name: "LogRecorder",

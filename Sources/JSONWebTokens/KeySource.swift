@@ -17,7 +17,7 @@ package struct KeySource: Sendable {
     static let maximumSize = 256 * 1024
 
     private let place: TokenSettings.KeySetPlace
-    private let timeout: Duration
+    let timeout: Duration
     private let peer: Peer
 
     /// - Parameters:

@@ -228,6 +228,33 @@ import Undisturbed
         }
     }
 
+    /// Those that are written, as often as they are: a list of tags has a limit of its own.
+    @Test func anExpressionHasAtMost2000Tags() async throws {
+        var options = Harness.Options()
+        options.setup = .live
+        try await Harness.run(options) { api async throws in
+            let taken = Array(repeating: "a", count: 2000).joined(separator: "||")
+            for (path, status) in [("/api/sends", 202), ("/api/sends/count", 200)] {
+                func answer(_ text: String) async throws -> Harness.Answer {
+                    let body = #"{"to":{"tags":"\#(text)"},"body":"x"}"#
+                    return try await api.call(.post, path, as: .user("desk"), body: body)
+                }
+                #expect(try await answer(taken).status == status)
+                for more in ["||a", " && !b"] {
+                    let refused = try await answer(taken + more)
+                    #expect(refused.status == 400)
+                    #expect(refused.wrongMembers == ["to.tags"])
+                    let column = (taken + more).utf8.count
+                    #expect(
+                        refused.text.contains("to.tags: column \(column): an expression has at most 2000 tags"),
+                        "\(refused.text)"
+                    )
+                }
+            }
+            #expect(try await api.store.jobs(JobQuery(app: .default)).items.count == 1)
+        }
+    }
+
     /// As deep and long as may be.
     @Test func aHugeExpressionIsAcceptedAndShownTruncated() async throws {
         try await Harness.run { api async throws in

@@ -106,6 +106,35 @@ import Undisturbed
         }
     }
 
+    /// As usual identity providers have it in `sub`: any text is a user's name (decision 41).
+    @Test(arguments: ["auth0|5f7c2a91d0e3", "ann+shop@example.com", "Ann Lee", "Zo\u{EB} Gr\u{F6}\u{DF}e \u{1F419}"])
+    func aTokensUserHasAnyName(name: String) async throws {
+        try await self.run { api, _ async throws in
+            let (caller, path) = (try self.token(of: name), PercentCoding.encode(name))
+            #expect(try await api.call(.get, "/api/jobs", as: caller).status == 200)
+            let id = try await api.register(as: caller)
+            let list = try await api.call(.get, "/api/registrations?user=\(path)", as: api.key(.operator))
+            #expect(list.json["items"]?.elements.compactMap { $0["id"]?.text } == [id], "\(list.text)")
+            #expect(list.json["items"]?.elements.compactMap { $0["user"]?.text } == [name], "\(list.text)")
+            // Another finds the device by that name, and by no other.
+            let carol = try self.token(of: "carol")
+            for (user, count) in [(name, 1.0), ("\(name)x", 0)] {
+                let body = JSONValue.members(["to": .members(["user": .string(user)]), "body": .string("x")])
+                    .compactText
+                let counted = try await api.call(.post, "/api/sends/count", as: carol, body: body)
+                #expect(counted.json["total"]?.number == count, "\(counted.text)")
+                let sent = try await api.call(.post, "/api/sends", as: carol, body: body)
+                let job = try #require(sent.headers[.job].flatMap { JobID($0) }, "\(sent.text)")
+                let work = try await api.store.job(job, app: .default)?.work
+                guard case .send(let send)? = work else {
+                    Issue.record("\(String(describing: work))")
+                    return
+                }
+                #expect(send.audience.expression == .tag(Tag(user: try UserName(user, .folded))))
+            }
+        }
+    }
+
     /// It would read what the key sends by the classic route.
     @Test(arguments: [false, true])
     func aTokenWithTheNameOfAKeyIsRefused(isSameUsers: Bool) async throws {

@@ -1,9 +1,12 @@
 import Foundation
 import HTTPTypes
+import HubServer
+import Intake
 import PushModel
 import Store
 import Testing
 import Undisturbed
+import WebServing
 
 /// Official clients give up after five seconds and send again: what they gave up must not go out.
 @Suite(.timeLimit(.minutes(2)), .undisturbed) struct HubBusyStoreTests {
@@ -20,6 +23,11 @@ import Undisturbed
     }
 
     private static let headers = ["ServiceBusNotification-Format": "apple", "ServiceBusNotification-Tags": "a"]
+
+    /// A second less than clients wait, for the answer to reach them.
+    @Test func aCommitIsWaitedForFourSecondsUnlessSaidOtherwise() {
+        #expect(HubConfiguration(ServingLimits(), intake: IntakeLimits()).commitWait == .seconds(4))
+    }
 
     @Test func aRequestThatDoesNotReachItsCommitIs503AndNoSend() async throws {
         try await HubHarness.run(commitWait: .milliseconds(200)) { hub async throws in

@@ -1,5 +1,7 @@
+import Broker
 import Foundation
 import InstallationSupport
+import PushModel
 import PushlineMetrics
 import TestStores
 import Testing
@@ -121,5 +123,43 @@ import Undisturbed
         }
         let said = try String(contentsOf: words, encoding: .utf8)
         #expect(said.isEmpty && status == 0, "\(program): \(said)")
+    }
+}
+
+/// What the broker refuses, as whoever operates it learns of it.
+@Suite(.serialized, .ownInstallation, .timeLimit(.minutes(4)), .undisturbed) struct RefusalMetricsTests {
+    /// A queue that an operator has limited, and nobody who empties it.
+    @Test func whatAQueueRefusesIsCountedAndSaid() async throws {
+        let installation = try #require(EndToEndInstallation.current)
+        let node = try #require(RabbitMQTestNode.current)
+        let queue = QueueName.work(.send, .normal)
+        #expect(try await installation.terminate("send-worker") == 0)
+        try await node.control(
+            #"set_policy -p pushline limited '^\#(queue)$' '{"max-length":1}' --apply-to queues"#
+        )
+        var jobs: [String] = []
+        for series in [
+            // The first refusal costs the channel; a queue that refuses on the next one too is left alone.
+            "pushline_broker_channels_replaced_total", #"pushline_broker_refused_total{queue="\#(queue)"}"#,
+        ] {
+            while try await Self.value(of: series, installation) < 1 {
+                let send = #"{"to":{"user":"alice"},"body":"x"}"#
+                let answer = try await installation.asBackend("POST", "/api/sends", body: send)
+                jobs.append(try #require(answer.headers["pushline-job"]))
+            }
+        }
+        try await eventually("it is said") {
+            try await installation.log(of: "api").contains("The broker refused a message")
+        }
+        try await node.control("-p pushline clear_policy limited")
+        try await installation.start("send-worker")
+        // They were deferred.
+        for job in jobs { #expect(try await installation.finished(job, within: .seconds(120)).state == "completed") }
+    }
+
+    private static func value(of series: String, _ installation: EndToEndInstallation) async throws -> Int {
+        let lines = try await installation.metrics(of: "api").split(separator: "\n")
+        let line = lines.first { $0.hasPrefix("\(series) ") }
+        return line?.split(separator: " ").last.flatMap { Int($0) } ?? 0
     }
 }

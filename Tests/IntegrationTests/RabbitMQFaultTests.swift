@@ -335,6 +335,36 @@ import Undisturbed
         }
     }
 
+    /// Each address is held to its own name, and another one of the cluster is found beside it.
+    @Test func tlsRefusesACertificateOfAnotherName() async throws {
+        let node = try Self.node()
+        let files = node.directory + "/tls/"
+        let tls = RabbitMQConfiguration.TLS(
+            authorityFile: files + "ca.pem",
+            certificateFile: files + "client.pem",
+            keyFile: files + "client.key"
+        )
+        // This host by a name that every resolver knows, and that is not in the certificate.
+        let name = "0x7f000001"
+        let other = node.tlsURL.replacing("@localhost:", with: "@\(name):")
+        #expect(other != node.tlsURL)
+        try await withRabbitMQ(try RabbitMQConfiguration(url: other, tls: tls)) { broker in
+            let results = await broker.publish([Self.message("1", to: "q")], deadline: .seconds(10))
+            guard case .failed(let error) = results.first else {
+                Issue.record("Published to another's certificate.")
+                return
+            }
+            #expect(error.code == .untrusted)
+            #expect(error.message.contains(name) && error.message.contains("hostname"), "\(error.message)")
+            #expect(await broker.status != .connected)
+        }
+        let queue = Self.uniqueName("name")
+        try await withRabbitMQ(try RabbitMQConfiguration(urls: [other, node.tlsURL], tls: tls)) { broker in
+            try await broker.declare(Self.workQueue(queue))
+            #expect(await broker.publish([Self.message("1", to: queue)], deadline: .seconds(30)) == [.published])
+        }
+    }
+
     @Test func aWrongPasswordIsReported() async throws {
         var configuration = try Self.configuration()
         configuration.addresses[0].password = "wrong"

@@ -158,6 +158,27 @@ import Undisturbed
         #expect(backoff.next(using: &generator) <= .milliseconds(100))
     }
 
+    /// A channel that has refused is followed by another soon, and a queue that goes on refusing is asked ever more rarely.
+    @Test func aLaneRestsFor200MillisecondsDoubledUpToTwoSeconds() throws {
+        let pause = try RabbitMQConfiguration(url: "amqp://localhost").refusalPause
+        #expect(pause == .milliseconds(200)...Duration.seconds(2))
+        var lane = PublishingLane(queue: "a", pause: pause)
+        func rest() -> ClosedRange<Duration> {
+            let before = ContinuousClock.now
+            lane.rest()
+            // Between what was left when it had begun, and what was left before.
+            return (lane.restsUntil - .now)...(lane.restsUntil - before)
+        }
+        let wanted = [200, 400, 800, 1600, 2000, 2000]
+        for milliseconds in wanted { #expect(rest().contains(.milliseconds(milliseconds))) }
+        // A channel that has accepted nothing changes nothing.
+        lane.opened(1)
+        #expect(rest().contains(.seconds(2)))
+        lane.opened(2)
+        _ = lane.noteAccepted()
+        #expect(rest().contains(.milliseconds(200)))
+    }
+
     @Test func theNextAddressIsTriedAtOnceAndAPauseFollowsARound() {
         func fail(_ round: inout AddressRound, _ times: Int) -> [String] {
             (0..<times).map { _ in "\(round.failed()) \(round.index)" }
@@ -170,6 +191,17 @@ import Undisturbed
         round.connected()
         let second = fail(&round, 3)
         #expect(second == ["true 2", "true 0", "false 1"])
+        // Each once, wherever a round begins.
+        var many = AddressRound(count: 5)
+        for _ in 0..<3 {
+            let tried = (0..<5).map { _ in
+                defer { _ = many.failed() }
+                return many.index
+            }
+            #expect(tried.sorted() == Array(0..<5), "\(tried)")
+            _ = many.failed()
+            many.connected()
+        }
         var single = AddressRound(count: 1)
         let alone = fail(&single, 2)
         #expect(alone == ["false 0", "false 0"])

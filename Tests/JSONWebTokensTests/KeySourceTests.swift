@@ -94,6 +94,12 @@ private struct KeyServer {
         }
     }
 
+    /// Whoever signs in meanwhile waits for it.
+    @Test func aFetchMayTakeFiveSecondsUnlessSaidOtherwise() {
+        let place = TokenSettings.KeySetPlace.address(url: "https://127.0.0.1:1/", trustFile: nil)
+        #expect(KeySource(place, logger: .quiet).timeout == .seconds(5))
+    }
+
     @Test func theServerMustBeTrusted() async throws {
         try await KeyServer.run(Self.answers) { server in
             await #expect(throws: KeySetFault.self) { try await server.read("/keys", trusting: false) }

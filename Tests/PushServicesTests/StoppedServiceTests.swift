@@ -1,8 +1,11 @@
 import Foundation
 import Logging
+import Metrics
+import MetricsTestKit
 import NIOPosix
 import OutgoingHTTP
 import PushModel
+import PushlineMetrics
 import PushlineSimulator
 import RawHTTP
 import Testing
@@ -73,8 +76,14 @@ struct StoppedServiceTests {
 
     @Test("a push ends by its deadline, and one that was accepted is", arguments: services, StoppingPeer.Stop.allCases)
     func push(pns: PushService, stop: StoppingPeer.Stop) async throws {
+        let metrics = TestMetrics()
+        try await withMetricsFactory(metrics) { try await Self.push(pns, stop, metrics) }
+    }
+
+    private static func push(_ pns: PushService, _ stop: StoppingPeer.Stop, _ metrics: TestMetrics) async throws {
         try await Self.with(pns, stop, .init(pns == .web ? 201 : 200)) { senders, peer in
             let result = try await Self.send(senders, pns, at: peer)
+            try await Self.expectCounted(pns, stop, metrics)
             switch stop {
             case .settings where pns == .apns || pns == .fcm, .connect, .tls:
                 guard case .retry(nil, .sender, false, let reason, nil) = result, reason.hasPrefix("no connection: ")
@@ -94,6 +103,30 @@ struct StoppedServiceTests {
                 && ContinuousClock.now < end
             #expect(healed == .accepted)
         }
+    }
+
+    /// What stops is counted, with how far it had come; the token services answer.
+    private static func expectCounted(_ pns: PushService, _ stop: StoppingPeer.Stop, _ metrics: TestMetrics)
+        async throws
+    {
+        let stage =
+            switch stop {
+            case .settings where pns == .apns || pns == .fcm, .connect, .tls: "connect"
+            case .settings, .silence, .head: "head"
+            case .body, .frame, .trailers: "body"
+            }
+        var counts: [String: Int64] {
+            let counters = metrics.counters(label: MetricDescription.exchangesStopped.name)
+            return counters.reduce(into: [:]) { counts, counter in
+                guard counter.totalValue > 0 else { return }
+                counts[counter.dimensions.map { "\($0.0)=\($0.1)" }.sorted().joined(separator: " ")] =
+                    counter.totalValue
+            }
+        }
+        // A device that is accepted already is not kept waiting for what its answer still lacks.
+        let end = ContinuousClock.now + .seconds(30)
+        while counts.isEmpty, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(counts.keys.sorted() == ["peer=\(pns.rawValue) stage=\(stage)"], "\(counts)")
     }
 
     /// What would take the device away, if it were whole.

@@ -356,6 +356,10 @@ import Testing
             "apps.yaml:3: apps.default.requests_per_second: must be a whole number from 1 to 1000000"
         ),
         (
+            "apps:\n  default:\n    tags_per_registration: 1001",
+            "apps.yaml:3: apps.default.tags_per_registration: must be a whole number from 1 to 1000"
+        ),
+        (
             "apps:\n  default:\n    fcm: {service_account_file: a, endpoint: \"http://h\"}",
             "apps.yaml:3: apps.default.fcm.endpoint: must be an https address"
         ),

@@ -2,10 +2,13 @@ import PushModel
 import Store
 import StoreKit
 import Testing
+import WorkCost
 
 /// The cursors of lists, without a store.
 @Suite struct ListCursorsTests {
     private static let key = (0..<32).map { UInt8($0) }
+    private static let own = Result { try ListCursors(key: key) }
+    private static let given = (try? own.get().seal(1, .jobs, of: .default)) ?? ""
 
     @Test func aCursorIsReadWithItsKeyAlone() throws {
         let cursors = try ListCursors(key: Self.key)
@@ -24,6 +27,32 @@ import Testing
         #expect(try cursors.open(nil, .jobs, of: .default) == nil)
         #expect(throws: StoreError.self) { try ListCursors(key: [1]) }
     }
+
+    /// A query's parameter may be as long as a request's head: what is made up costs its bytes.
+    @Test(arguments: cursors)
+    func reading(input: DearInput) {
+        let cost = input.cost(size: 32 << 10)
+        #expect(cost.passes <= WorkCost.mostPasses, "\(input): \(cost.passes) passes")
+        #expect(cost.growth <= WorkCost.mostGrowth, "\(input): twice the input costs \(cost.growth) times as much")
+        #expect(cost.wasTaken == input.isTaken, "\(input) is read otherwise than it was made for")
+    }
+
+    private static func cursor(_ name: String, isTaken: Bool = false, _ make: @escaping @Sendable (Int) -> [UInt8])
+        -> DearInput
+    {
+        DearInput("a cursor, \(name)", isTaken: isTaken, make) { bytes in
+            _ = try Self.own.get().open(String(decoding: bytes, as: UTF8.self), .jobs, of: .default)
+        }
+    }
+
+    static let cursors: [DearInput] = [
+        Self.cursor("one that was given", isTaken: true) { _ in Array(Self.given.utf8) },
+        Self.cursor("as it is written, too long") { DearInput.fill($0, "AAAA") },
+        Self.cursor("many given ones") { DearInput.fill($0, Self.given) },
+        Self.cursor("a letter that is none at its end") { DearInput.fill($0, "A", and: "*") },
+        Self.cursor("padding") { DearInput.fill($0, "=", between: "AAAA") },
+        Self.cursor("accents") { DearInput.fill($0, "\u{301}", between: "A") },
+    ]
 
     /// Neighbours have nothing in common, at any place of the text.
     @Test func aCursorShowsNoOrder() throws {

@@ -225,6 +225,28 @@ import Testing
         #expect(try await keep.store.count(query).count == 2)
     }
 
+    /// What the first look made of it is what all others of its send read by, whatever they ask for.
+    @Test func anExpressionIsCompiledOnceAMessage() async throws {
+        let keep = try TemporaryStore()
+        try await Self.spread(keep.store, rows: 100, step: 1)
+        let expression = try TagExpression(parsing: "all && !odd", .folded)
+        var query = AudienceQuery(.expression(expression), app: .default, pns: .apns, through: 100, limit: 5)
+        query.memory = AudienceMemory()
+        #expect(try await keep.store.audience(query).rows == [2, 4, 6, 8, 10])
+        let made = try #require(query.memory?.recall(AudienceTerms.self))
+        // Another's in its place: whoever compiles the expression anew does not see it.
+        let other = CompiledExpression(try TagExpression(parsing: "all && odd", .folded))
+        query.memory?.keep(AudienceTerms(expression: expression, compiled: other, app: made.app, tags: made.tags))
+        query.after = 10
+        #expect(try await keep.store.audience(query).rows == [11, 13, 15, 17, 19])
+        #expect(try await keep.store.count(query).count == 45)
+        query.rows = Array(11...14)
+        #expect(try await keep.store.audience(query).addresses.keys.sorted() == [11, 13])
+        // Of another send it is another's work.
+        query.memory = AudienceMemory()
+        #expect(try await keep.store.audience(query).addresses.keys.sorted() == [12, 14])
+    }
+
     // MARK: Cost
 
     /// Rows far apart, as a store has them after years: `all` on each, `even` and `odd` in turn, `rare` on 10.

@@ -26,7 +26,8 @@ extension AMQPConnection {
         var timeout = timeval(configuration.connectTimeout)
         unsafe amqp_set_handshake_timeout(state, &timeout)
         let status = unsafe amqp_socket_open_noblock(socket, address.host, Int32(address.port), &timeout)
-        try Self.check(status, "connecting")
+        // Of several nodes it may be one whose certificate is another's.
+        try Self.check(status, "connecting to \(address)")
         return unsafe amqp_socket_get_sockfd(socket)
     }
 
