@@ -1,5 +1,6 @@
 import Broker
 import HTTPTypes
+import HummingbirdTesting
 import Intake
 import PushModel
 import Store
