@@ -21,13 +21,14 @@ FOLDERS = {
     "/etc/default": "root",
     "/etc/patroni": "postgres",
     "/etc/rabbitmq": "rabbitmq",
+    "/etc/systemd/system": "root",
     "/var/lib/etcd": "etcd",
     "/var/lib/postgresql": "postgres",
     "/var/lib/rabbitmq": "rabbitmq",
     "/var/log/rabbitmq": "rabbitmq",
     "/run/postgresql": "postgres",
 }
-# Seconds until what has ended is started again, as units have it.
+# Seconds until what has ended is started again, as `configure` tells the units.
 RESTART = 3
 
 
@@ -191,8 +192,6 @@ class Hosts:
         self.options = options
         self.folder = pathlib.Path(options.folder) / "hosts"
         self.logs = logs
-        self.password = secrets.token_hex(16)
-        self.restapi_password = secrets.token_hex(16)
         self.all = []
         self.is_watching = False
 
@@ -202,24 +201,22 @@ class Hosts:
         self._be_a_switch()
         root = pathlib.Path(self.options.root)
         pairs = [f"{name}={address}" for name, address in ADDRESSES.items()]
-        certificates = self.folder / "certificates"
-        run(root / "deploy/postgresql/certificates", certificates, *pairs)
+        made = self.folder / "secrets"
+        run(root / "deploy/postgresql/secrets", made, *pairs)
         self.authority = pathlib.Path(self.options.folder) / "ca.pem"
-        shutil.copy(certificates / "ca.pem", self.authority)
-        cookie = secrets.token_hex(16)
+        shutil.copy(made / "ca.pem", self.authority)
+        self.password = (made / "password").read_text().strip()
         for name in ADDRESSES:
             host = Host(name, self.folder, self.logs)
             self.all.append(host)
-            self._private(host.folder / "etc-patroni" / "password", self.password, "postgres")
-            self._private(host.folder / "etc-patroni" / "restapi-password", self.restapi_password, "postgres")
-            self._private(host.folder / "etc-patroni" / "ca.pem", self.authority.read_text(), "postgres")
-            for end in ("pem", "key"):
-                self._private(host.folder / "etc-patroni" / f"server.{end}", (certificates / f"{name}.{end}").read_text(), "postgres")
-            self._private(host.folder / "var-lib-rabbitmq" / ".erlang.cookie", cookie, "rabbitmq")
+            shutil.copytree(made / name, host.folder / "etc-patroni", dirs_exist_ok=True)
             others = [pair for pair in pairs if not pair.startswith(f"{name}=")]
             own = next(pair for pair in pairs if pair.startswith(f"{name}="))
             run(*host.inside(), "env", "SHARED_BUFFERS=64MB", root / "deploy/postgresql/configure", own, *others)
-            self._private(host.folder / "etc-rabbitmq" / "definitions" / "users.json", self._users(), "rabbitmq")
+            users = host.folder / "etc-rabbitmq" / "definitions" / "users.json"
+            users.write_text(self._users())
+            users.chmod(0o400)
+            shutil.chown(users, "rabbitmq", "rabbitmq")
         for host in self.all:
             host.start()
         self.is_watching = True
@@ -236,11 +233,6 @@ class Hosts:
         run("ip", "link", "add", "hosts", "type", "bridge")
         run("ip", "address", "add", f"{HERE}/24", "dev", "hosts")
         run("ip", "link", "set", "hosts", "up")
-
-    def _private(self, path, text, owner):
-        path.write_text(text)
-        path.chmod(0o400)
-        shutil.chown(path, owner, owner)
 
     def _watch(self):
         while self.is_watching:

@@ -37,6 +37,13 @@ for case in rings 'is silent'; do
     same "cases in which an alert $case" "$WORK/alerts" "$WORK/cases"
 done
 
+# The configuration for three hosts has the jobs that rules ask for, and each program on each host.
+HOSTS="$ROOT/deploy/prometheus/many-hosts.yaml"
+promtool check config "$HOSTS" || fail "promtool does not take deploy/prometheus/many-hosts.yaml"
+grep -o 'job=~*"[^"]*"' "$ALERTS" | sed 's/.*"\(.*\)"/\1/' | tr '|' '\n' | sort -u >"$WORK/asked"
+sed -n 's/^ *- job_name: //p' "$HOSTS" | sort >"$WORK/jobs"
+same "jobs of deploy/prometheus/many-hosts.yaml" "$WORK/asked" "$WORK/jobs"
+
 # Each has what somebody needs who is woken by it.
 rules=$(grep -c '^ *- alert: ' "$ALERTS")
 for part in 'expr: .' 'labels: {severity: \(page\|ticket\)}$' 'summary: .' 'description: >-$' 'runbook_url: docs/runbook\.md#.'; do
@@ -72,9 +79,11 @@ declared=$(cat "$METRICS"/MetricDescription+*.swift | grep -c ' = MetricDescript
 {
     grep -vxFf "$WORK/histograms" "$WORK/names"
     sed 's/.*/&_bucket\n&_sum\n&_count/' "$WORK/histograms"
-    # The labels; Prometheus' own; and PromQL's words.
+    # The labels; Prometheus' own, Patroni's and those of node_exporter; and PromQL's words.
     sed -n '/enum Label/,/^    }/p' "$METRICS/MetricDescription.swift" | grep -vE '//|enum|\}' |
         sed -E 's/^ *case //;s/[A-Za-z]+ = "([a-z_]+)"/\1/' | tr -s ', ' '\n'
+    printf '%s\n' up scope patroni_sync_standby patroni_replica patroni_xlog_location patroni_xlog_received_location patroni_postgres_running
+    printf '%s\n' node_filesystem_avail_bytes mountpoint fstype
     printf '%s\n' instance job le and by on or unless group_left
 } | sort -u >"$WORK/known"
 { sed -n 's/^ *expr: //p' "$ALERTS" && cat "$WORK/queries"; } |

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What `certificates` and `configure` are told of the hosts. To be sourced.
+# What `secrets` and `configure` are told of the hosts. To be sourced.
 #
 #   die WORDS              ends the script with the reason
 #   check_hosts PAIR...    ends it where one is not NAME=ADDRESS
