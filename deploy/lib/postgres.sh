@@ -147,14 +147,16 @@ postgres_signal() {
 }
 
 postgres_kill() {
-    local process processes
+    local processes
     mapfile -t processes < <(postgres_processes "$1")
     [ "${#processes[@]}" -gt 0 ] || return 1
     kill -KILL "${processes[@]}" 2>/dev/null || true
-    # Whoever starts it again finds none that still has the files open; nor its file, for a server takes a process that nobody has
-    # waited for yet for one that runs.
-    for process in "${processes[@]}"; do
-        while kill -0 "$process" 2>/dev/null && ! grep -q '^State:[[:space:]]*[ZX]' "/proc/$process/status" 2>/dev/null; do sleep 0.02; done
+    # Whoever starts it again finds none that still has the files open, not one either that it started a moment ago: all work in its
+    # folder. Nor its file, for a server takes a process that nobody has waited for yet for one that runs.
+    while mapfile -t processes < <(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$1/server" -printf '%h\n' 2>/dev/null) &&
+        [ "${#processes[@]}" -gt 0 ]; do
+        kill -KILL "${processes[@]#/proc/}" 2>/dev/null || true
+        sleep 0.02
     done
     rm -f "$1/server/postmaster.pid"
 }
