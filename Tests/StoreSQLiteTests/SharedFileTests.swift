@@ -313,4 +313,19 @@ import Undisturbed
         for _ in 0..<2000 where left != nil { try await Task.sleep(for: .milliseconds(5)) }
         #expect(left == nil)
     }
+
+    /// An empty store there would be in the way of the move, and serve nothing of what was moved.
+    @Test func noStoreIsMadeWhereAMoveHasNotEnded() throws {
+        let keep = try TemporaryStore()
+        var configuration = keep.store.configuration
+        configuration.path = keep.folder.appendingPathComponent("moved.sqlite").path
+        #expect(FileManager.default.createFile(atPath: configuration.path + ".moving", contents: nil))
+        let error = #expect(throws: StoreError.self) {
+            try SQLiteStore(configuration: configuration, source: keep.time)
+        }
+        #expect(error?.message.contains("run `pushline store move` again") == true)
+        #expect(!FileManager.default.fileExists(atPath: configuration.path))
+        try FileManager.default.removeItem(atPath: configuration.path + ".moving")
+        _ = try SQLiteStore(configuration: configuration, source: keep.time)
+    }
 }

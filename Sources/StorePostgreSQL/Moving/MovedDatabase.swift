@@ -160,7 +160,10 @@ extension MovedDatabase: MoveTarget {
         let isUsed = PostgreSQLStatement("SELECT EXISTS (SELECT 1 FROM app) AS is_used")
         guard try self.send([isUsed])[0].rows.first?["is_used"] == false else {
             let isThis = try self.state().cursorKey == state.cursorKey
-            let words = isThis ? "this store was moved here already" : "the database has a store with rows"
+            let words =
+                isThis
+                ? "this store was moved here already, and what is here is as old as that move"
+                : "the database has a store with rows"
             throw StoreError(.conflict, "\(words): give an empty one to move into")
         }
         func put(_ key: [UInt8], _ name: String) -> PostgreSQLStatement {

@@ -102,6 +102,7 @@ package final class SQLiteStore: Sendable {
                 guard users.tryLockShared(), version.tryLockShared() else {
                     throw StoreError(.unavailable, "a backup is being restored")
                 }
+                try Self.checkNoMove(to: configuration.path)
                 Self.createPrivately(configuration.path)
                 return try Self.openPool(configuration, source: source)
             }
@@ -180,6 +181,14 @@ package final class SQLiteStore: Sendable {
         let found = try pool.read { try Schema.found(in: Database($0)) }
         guard found == .none else { return try Self.check(found, plan) }
         try pool.writeWithoutTransaction { try Database($0).writing { try Schema.create(in: $0, plan) } }
+    }
+
+    /// Refuses a place that a store is still to be moved to: an empty one there would be in the way of it.
+    private static func checkNoMove(to path: String) throws {
+        let files = FileManager.default
+        guard files.fileExists(atPath: path) || !files.fileExists(atPath: MovedFile.partial(path)) else {
+            throw StoreError(.unavailable, "a move to \(path) has not ended: run `pushline store move` again")
+        }
     }
 
     /// Creates a missing file readable for its owner only, because it has hashes of passwords; the log inherits the

@@ -37,7 +37,7 @@ package final class MovedFile {
         for name in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + name) {
             throw StoreError(.conflict, "\(path)\(name) is there: nothing is overwritten")
         }
-        let partial = "\(path).moving"
+        let partial = Self.partial(path)
         (self.path, self.partial) = (path, partial)
         self.users = try Self.lock(path)
         SQLiteStore.createPrivately(partial)
@@ -50,6 +50,9 @@ package final class MovedFile {
             }
         } catch let error as DatabaseError { throw StoreError(error) }
     }
+
+    /// Where a store is as long as not all of it has come to its place.
+    static func partial(_ path: String) -> String { path + ".moving" }
 
     private static func lock(_ path: String) throws -> FileLock {
         let users = try FileLock(path: path + ".users")
@@ -111,7 +114,7 @@ extension MovedFile: MoveTarget {
             let known: [UInt8]? = try database.value("SELECT key FROM cursor_key WHERE id = 1")
             guard known != state.cursorKey else { return }
             guard try !database.exists("SELECT 1 FROM app") else {
-                throw StoreError(.conflict, "\(self.path).moving has rows of another store: take it away")
+                throw StoreError(.conflict, "\(Self.partial(self.path)) has rows of another store: take it away")
             }
             try database.run("UPDATE cursor_key SET key = ?", [state.cursorKey])
             try database.run("UPDATE handle_key SET key = ?", [state.handleKey])
