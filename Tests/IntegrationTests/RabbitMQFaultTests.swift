@@ -295,12 +295,7 @@ import Undisturbed
 
     @Test func tlsWithClientCertificate() async throws {
         let node = try Self.node()
-        let files = node.directory + "/tls/"
-        let tls = RabbitMQConfiguration.TLS(
-            authorityFile: files + "ca.pem",
-            certificateFile: files + "client.pem",
-            keyFile: files + "client.key"
-        )
+        let tls = Self.tls(of: node)
         let queue = Self.uniqueName("tls")
         try await withRabbitMQ(try RabbitMQConfiguration(url: node.tlsURL, tls: tls)) { broker in
             try await broker.declare(Self.workQueue(queue))
@@ -338,12 +333,7 @@ import Undisturbed
     /// Each address is held to its own name, and another one of the cluster is found beside it.
     @Test func tlsRefusesACertificateOfAnotherName() async throws {
         let node = try Self.node()
-        let files = node.directory + "/tls/"
-        let tls = RabbitMQConfiguration.TLS(
-            authorityFile: files + "ca.pem",
-            certificateFile: files + "client.pem",
-            keyFile: files + "client.key"
-        )
+        let tls = Self.tls(of: node)
         // This host by a name that every resolver knows, and that is not in the certificate.
         let name = "0x7f000001"
         let other = node.tlsURL.replacing("@localhost:", with: "@\(name):")
@@ -384,6 +374,16 @@ import Undisturbed
 
 extension RabbitMQFaultTests {
     private static func node() throws -> RabbitMQTestNode { try #require(RabbitMQTestNode.current) }
+
+    /// The authority of a node's certificate, and a certificate that the node takes.
+    private static func tls(of node: RabbitMQTestNode) -> RabbitMQConfiguration.TLS {
+        let files = node.directory + "/tls/"
+        return RabbitMQConfiguration.TLS(
+            authorityFile: files + "ca.pem",
+            certificateFile: files + "client.pem",
+            keyFile: files + "client.key"
+        )
+    }
 
     private static func configuration() throws -> RabbitMQConfiguration {
         try RabbitMQConfiguration(url: self.node().url)
