@@ -189,7 +189,8 @@ extension PipelineLoadTests {
                 }
                 harness.broker.redeliver()
                 let id = try await harness.send(to: "username:ann")
-                #expect(try await harness.wait(for: id).counts[.apns]?.accepted == 1)
+                let status = try await harness.wait(for: id)
+                #expect(status.counts[.apns]?.accepted == 1, "\(status)")
                 let names = queues.map { QueueName.work($0, .normal) } + [QueueName.dead]
                 while names.contains(where: { harness.broker.ready(in: $0) + harness.broker.unacknowledged(in: $0) > 0 }
                 ) {
