@@ -90,6 +90,9 @@ package final class PostgreSQLStore: SQLEngine {
         return try decision.value(of: counted)
     }
 
+    /// Its connection's row is written, and nothing else.
+    package func confirmReads() async throws { _ = try await self.writes.commit([], awaitsAnswers: false) }
+
     package func countFinished(_ state: Job.State) { self.finished[state]?.increment() }
 
     /// There is no such index: most jobs would be written to it three times.

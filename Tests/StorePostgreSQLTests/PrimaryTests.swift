@@ -84,6 +84,29 @@ import Undisturbed
         #expect(try await store.pauses().isEmpty)
     }
 
+    /// A message of which an old primary knows nothing is not over: the new one may have its row.
+    @Test func thatNothingIsToDoIsNotBelievedOfAnOldPrimary() async throws {
+        var deadlines = TestServer.deadlines
+        (deadlines.commit, deadlines.read, deadlines.resolution) = (.milliseconds(500), .seconds(2), .seconds(3))
+        let store = try self.store(deadlines)
+        let (message, batch) = (MessageID(number: 7), BatchKey(job: .make(), pns: .apns, page: 0, attempt: 0))
+        let reads: [@Sendable () async throws -> Bool] = [
+            { try await store.status(of: [batch], in: message).map(\.status) == [.closed] },
+            { try await store.registerJobs(of: message).isEmpty },
+            { try await store.claim(message, peeking: true) == nil },
+        ]
+        for read in reads {
+            #expect(try await read())
+            try await self.isCutOff(true)
+            // What else is read there counts for a while.
+            #expect(try await store.pauses().isEmpty)
+            let error = await #expect(throws: StoreError.self) { try await read() }
+            try await self.isCutOff(false)
+            #expect(error?.mayPass == true, "\(String(describing: error))")
+            #expect(try await read())
+        }
+    }
+
     /// Somebody ends the wait for a standby: the commit is visible, and not safe until a later one is acknowledged.
     @Test func aWaitThatIsCancelledIsALostAnswer() async throws {
         let name = "waits\(UUID().uuidString)"

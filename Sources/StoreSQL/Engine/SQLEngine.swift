@@ -23,6 +23,12 @@ package protocol SQLEngine: Sendable {
     ///   ``StoreError``.
     func attempt<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value
 
+    /// Makes sure that what is read from now on is not what a server shows that was replaced meanwhile: by a write that it
+    /// acknowledges. An engine that has no other server is always sure.
+    ///
+    /// - Throws: ``StoreError``.
+    func confirmReads() async throws
+
     /// Counts a job that came to its end, for the metrics.
     func countFinished(_ state: Job.State)
 
@@ -46,6 +52,25 @@ package protocol SQLEngine: Sendable {
 }
 
 extension SQLEngine {
+    package func confirmReads() async throws {}
+
+    /// Reads what a message of the broker stands for.
+    ///
+    /// Whoever finds nothing of it acknowledges it, and a message whose row is there all the same would not come again before its
+    /// lease is over; so before that is believed, it is read again behind ``confirmReads()`` (rule 20).
+    ///
+    /// - Parameters:
+    ///   - isGone: Whether there is nothing to do for the message, or for a part of it.
+    ///   - read: Reads it.
+    /// - Returns: What was read.
+    /// - Throws: ``StoreError``; what it throws.
+    func readWork<Value>(unless isGone: (Value) -> Bool, _ read: () async throws -> Value) async throws -> Value {
+        let found = try await read()
+        guard isGone(found) else { return found }
+        try await self.confirmReads()
+        return try await read()
+    }
+
     package var findsJobsByState: Bool { true }
 
     package func jobsToExpire(limit: Int) async throws -> [Int64] {

@@ -41,6 +41,17 @@ extension OutcomeSink where Self: SQLEngine {
             let jobs = try await self.rows(batches.map(BatchStatusTable.job), size: size)
             return try jobs.map { try $0.first.map { try LocatedStatus($0, at: now) } ?? LocatedStatus(.closed) }
         }
+        return try await self.readWork(unless: { $0.contains { $0.status == .closed } }) {
+            try await self.status(of: batches, memberOf: message, size: size)
+        }
+    }
+
+    private func status(
+        of batches: [BatchKey],
+        memberOf message: MessageID,
+        size: ReadSize
+    ) async throws -> [LocatedStatus] {
+        let now = self.clock.now
         let (inline, rows) = try await self.rows(
             BatchStatusTable.inline(in: message),
             BatchStatusTable.rows(in: message),

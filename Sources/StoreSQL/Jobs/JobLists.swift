@@ -80,7 +80,9 @@ extension JobStore where Self: SQLEngine {
     }
 
     package func registerJobs(of message: MessageID) async throws -> [Job] {
-        let rows = try await self.rows(JobTable.registers(of: message, now: self.clock.now))
+        let rows = try await self.readWork(unless: \.isEmpty) {
+            try await self.rows(JobTable.registers(of: message, now: self.clock.now))
+        }
         return try rows.map { try JobRow($0).plain }
     }
 

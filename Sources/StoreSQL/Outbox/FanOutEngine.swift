@@ -16,7 +16,7 @@ package protocol FanOutEngine: SQLEngine, FanOutStore {
 
 extension FanOutEngine {
     package func claim(_ message: MessageID, peeking: Bool) async throws -> FanOutClaim? {
-        guard !peeking else { return try await self.peek(message) }
+        guard !peeking else { return try await self.readWork(unless: { $0 == nil }) { try await self.peek(message) } }
         let taking = SQLTransaction(FanOutTable.taking(message, at: self.clock.now))
         guard var claim = try await self.perform(taking), let work = try await self.work(of: claim) else { return nil }
         claim.work = work
