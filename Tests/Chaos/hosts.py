@@ -136,7 +136,7 @@ class Host:
     # ---- What the system starts ----
 
     def start(self):
-        for name in ("etcd", "rabbitmq", "patroni"):
+        for name in ("etcd", "rabbitmq", "rejoin", "patroni"):
             self.launch(name)
 
     def launch(self, name):
@@ -183,6 +183,9 @@ class Host:
         # The script becomes the node itself, so that its id is the node's.
         environment = {"HOME": "/var/lib/rabbitmq", "RABBITMQ_ALLOW_INPUT": "1", "RABBITMQ_SERVER_START_ARGS": "-noinput +B i"}
         return "rabbitmq", ["/usr/lib/rabbitmq/bin/rabbitmq-server"], environment
+
+    def _rejoin(self):
+        return "rabbitmq", ["/etc/rabbitmq/rejoin"], {"HOME": "/var/lib/rabbitmq"}
 
 
 class Hosts:

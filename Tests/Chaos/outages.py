@@ -8,6 +8,7 @@ import subprocess
 import time
 import typing
 
+from hosts import run
 from installation import boot_time
 
 # Whose broker connection may be lost with one node, or with the way to it: the delivery worker of each host.
@@ -52,6 +53,7 @@ class Outages:
             "hung-patroni": Outage(self._hung_patroni, holds_up_commits=True),
             "hung-server": Outage(self._hung_server, holds_up_commits=True),
             "hung-node": Outage(self._hung_node, ALL_WORKERS),
+            "apart": Outage(self._apart, ALL_WORKERS),
             "standby": Outage(self._standby, holds_up_commits=True),
             "standby-cut": Outage(self._standby_cut, ALL_WORKERS, holds_up_commits=True),
             "lost-answers": Outage(self._lost_answers, holds_up_commits=True),
@@ -181,6 +183,23 @@ class Outages:
             time.sleep(AWAY)
         finally:
             node.send_signal(signal.SIGCONT)
+
+    def _apart(self, chance):
+        """A node that stood still, and does not notice it: RabbitMQ itself does so now and then, and leaves it apart from the others."""
+        self._handle_partitions("ignore")
+        try:
+            self._hung_node(chance)
+            end = time.monotonic() + 20
+            while "see all nodes" not in self.hosts.lacks():
+                if time.monotonic() > end:
+                    raise RuntimeError("no node is apart from the others")
+                time.sleep(0.5)
+        finally:
+            self._handle_partitions("pause_minority")
+
+    def _handle_partitions(self, way):
+        for host in self.hosts.all:
+            run(*host.inside("rabbitmq"), "env", "HOME=/var/lib/rabbitmq", "rabbitmqctl", "-q", "eval", f"application:set_env(rabbit, cluster_partition_handling, {way}).")
 
     # ---- The time ----
 
