@@ -27,6 +27,20 @@ WAITING = "SELECT count(*), coalesce(sum(size), 0) FROM message WHERE size > 0 A
 WAITING_SENDS = 10_000
 # The median of so many is taken: the broker's log is begun anew now and then.
 BROKER_RUNS = 3
+# A million devices go out through so many delivery workers.
+WORKERS = (1, 2, 3)
+# Registrations that a server gets besides, as copies of one, to see what is dearer among many.
+GROWN = 5_000_000
+GROW = """
+WITH new AS (
+    INSERT INTO registration(app, id, pns, handle, digest, "user", state, version, updated, tags)
+    SELECT one.app, 'grown' || n, one.pns, md5('a' || n) || md5('b' || n), decode(md5('c' || n), 'hex'), 'grown' || n, one.state, one.version,
+        one.updated, one.tags
+    FROM (SELECT * FROM registration WHERE "user" = '{user}') AS one CROSS JOIN generate_series(1, {count}) AS n
+    RETURNING "row", pns),
+    name AS (INSERT INTO tag_name(app, name) SELECT app, 'grown' FROM registration WHERE "user" = '{user}' RETURNING number)
+INSERT INTO tagged(tag, pns, "row") SELECT name.number, new.pns, new."row" FROM new CROSS JOIN name;
+"""
 
 
 def rounded(value):
@@ -41,7 +55,7 @@ class Capacity:
         self.options = options
         self.say = say
         self.kind = "postgresql" if getattr(options, "server", None) else "file"
-        self.stored, self.logged, self.at_broker, self.cpu = {}, {}, {}, {}
+        self.stored, self.logged, self.at_broker, self.cpu, self.workers, self.grown = {}, {}, {}, {}, {}, {}
 
     def measure(self):
         """All of it, with an installation that has no device yet; returns what the JSON line has."""
@@ -51,6 +65,9 @@ class Capacity:
         self._requests()
         self._failures()
         self._broker()
+        self._more_workers()
+        if self.kind == "postgresql":
+            self._grow()
         return {
             "store": self.kind,
             "stored_bytes": self.stored,
@@ -58,6 +75,8 @@ class Capacity:
             "broker_bytes": self.at_broker,
             "cpu_us": self.cpu,
             "memory_mb": self.memory,
+            "workers": self.workers,
+            **({"grown": self.grown} if self.grown else {}),
         }
 
     # ---- The parts ----
@@ -144,6 +163,38 @@ class Capacity:
             devices = int(registrations.APNS_DEVICES * self.options.scale)
             self.figures.fan_out_to(registrations.EVERYONE, "apns", devices)
         self.at_broker["disk_at_most"] = max(most)
+
+    def _more_workers(self):
+        """A campaign through several delivery workers: what all programs take for a device together, and how fast."""
+        devices = int(registrations.APNS_DEVICES * self.options.scale)
+        for count in WORKERS:
+            with self.installation.more("delivery-worker", count - 1):
+                # The first opens connections, and learns.
+                self.figures.fan_out_to(registrations.EVERYONE, "apns", devices)
+                with self._spending() as spent:
+                    rate = self.figures.fan_out_to(registrations.EVERYONE, "apns", devices)
+            self.workers[str(count)] = {"devices_per_s": rounded(rate), **self._each(spent, devices)}
+
+    def _grow(self):
+        """The same sends among many more registrations, which are there at once."""
+        count, devices = int(GROWN * self.options.scale), int(registrations.APNS_DEVICES * self.options.scale)
+        messages = int(TARGETED * self.options.scale)
+        begin = time.monotonic()
+        with self._growing() as growth:
+            self.installation.store.run(GROW.format(user=registrations.user(1), count=count), role="postgres")
+        seconds = time.monotonic() - begin
+        self.installation.store.run("VACUUM ANALYZE registration, tagged;", role="postgres")
+        size = sum(size for table, size in growth.items() if table != "log")
+        self.say(f"  {count:,} registrations inserted in {seconds:.0f} s, {size / count:,.0f} bytes each")
+        self.grown = {"registrations": count, "per_s": rounded(count / seconds), "bytes": rounded(size / count)}
+        self.figures.fan_out_to(registrations.EVERYONE, "apns", devices)
+        with self._spending() as spent:
+            self.figures.fan_out_to(registrations.EVERYONE, "apns", devices)
+        self.grown["device_apns"] = self._each(spent, devices)
+        self.figures.small_sends(messages)
+        with self._spending() as spent:
+            self.figures.small_sends(messages)
+        self.grown["send_of_many"] = self._each(spent, messages)
 
     def _waiting(self, begin):
         """Has something sent that nobody delivers: bytes by which the broker's disk grows, messages and devices there."""

@@ -21,7 +21,14 @@ from hub import Hub
 from processes import Failure, Processes, cpu_of_all, cpu_seconds, forget_peak, peak_memory
 from receiver import Receiver
 
-OURS = ("api", "register-worker", "send-worker", "delivery-worker")
+# Our programs, and how each is told its port.
+PORTS = {
+    "api": "PUSHLINE_API_PORT",
+    "register-worker": "PUSHLINE_WORKERS_REGISTER_PORT",
+    "send-worker": "PUSHLINE_WORKERS_SEND_PORT",
+    "delivery-worker": "PUSHLINE_WORKERS_DELIVERY_PORT",
+}
+OURS = tuple(PORTS)
 
 # The one setting that differs from the default: a single key makes all requests.
 APPS = """\
@@ -95,6 +102,8 @@ class Installation:
         self.processes = Processes(self.folder / "logs")
         self.served = None
         self.password = None
+        # Others of one of our programs, by its name.
+        self.added = {}
 
     # ---- Beginning and end ----
 
@@ -110,11 +119,8 @@ class Installation:
         self.environment = {
             **self.store.environment,
             "PUSHLINE_BROKER_URL": os.environ["BROKER_URL"],
-            "PUSHLINE_API_PORT": str(ports["api"]),
             "PUSHLINE_API_CONSOLE_PORT": str(self.console_port),
-            "PUSHLINE_WORKERS_REGISTER_PORT": str(ports["register-worker"]),
-            "PUSHLINE_WORKERS_SEND_PORT": str(ports["send-worker"]),
-            "PUSHLINE_WORKERS_DELIVERY_PORT": str(ports["delivery-worker"]),
+            **{PORTS[name]: str(port) for name, port in ports.items()},
         }
         self.command("apps", "apply", self.folder / "apps.yaml")
         key = self.command("keys", "create", "bench", "--role", "operator").strip()
@@ -141,6 +147,21 @@ class Installation:
         finally:
             self._launch(name)
             self._wait_until_ready(name)
+
+    @contextlib.contextmanager
+    def more(self, name, count):
+        """Has so many more of one of our programs, whose CPU is counted with the first's."""
+        self.added[name] = [f"{name}-{number + 2}" for number in range(count)]
+        try:
+            for other in self.added[name]:
+                port = free_port()
+                environment = {**self.environment, PORTS[name]: str(port)}
+                self.processes.start(other, [self.bin / f"pushline-{name}", "--config", self.options.config], environment)
+                self.processes.wait_until_ready(other, f"http://127.0.0.1:{port}/readyz")
+            yield
+        finally:
+            for other in self.added.pop(name):
+                self.processes.end(other)
 
     def operator(self):
         """The password of an operator of that name, who is made when first asked for."""
@@ -245,6 +266,8 @@ class Installation:
         pids = {name: self.processes.pid(name) for name in (*OURS, *hub, "receiver")}
         pids["broker"] = self.options.broker_pid
         used = {name: cpu_seconds(pid) for name, pid in pids.items()}
+        for name, others in self.added.items():
+            used[name] += sum(cpu_seconds(self.processes.pid(other)) for other in others)
         if self.options.server:
             used["postgresql"] = cpu_of_all(self.store.processes())
         return used
