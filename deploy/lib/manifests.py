@@ -1,13 +1,19 @@
-"""What no schema says of compose.yaml and of the manifests for Kubernetes: that they fit the programs. Prints how many objects there are.
+"""What no schema says of the compose files and of the manifests for Kubernetes: that they fit the programs, and each other. Prints how many
+objects there are.
 
-manifests.py CONFIGURATION VERSION COMPOSE MANIFEST...
+manifests.py CONFIGURATION VERSION FOLDER MANIFEST...
+
+FOLDER has compose.yaml, and compose.cluster.yaml, which adds to it.
 """
 
+import json
+import re
 import sys
+from pathlib import Path
 
 import yaml
 
-configuration, version, compose, *manifests = sys.argv[1:]
+configuration, version, folder, *manifests = sys.argv[1:]
 faults = []
 
 
@@ -54,9 +60,43 @@ def check_pod(place, pod):
         check_variables(where, (variable["name"] for variable in container.get("env", [])))
 
 
-for name, service in read(compose)[0]["services"].items():
-    check_variables(f"{compose}: {name}", service.get("environment", {}))
-objects = [(file, found) for file in manifests for found in read(file)]
+def check_service(place, service, declared):
+    check_variables(place, service.get("environment", {}))
+    sources = [volume.split(":")[0] for volume in service.get("volumes", [])]
+    # A variable names the user's own.
+    volumes = {source for source in sources if source[0] not in ".$"}
+    files = [Path(folder, source) for source in sources if source[0] == "."]
+    faults.extend(f"{place}: there is no {file}" for file in files if not file.exists())
+    # Its own words, and those of the files that it is given.
+    text = "\n".join([json.dumps(service), *(file.read_text() for file in files if file.is_file())])
+    asked = {
+        "services": {*re.findall(r"@([\w-]+)", text), *service.get("depends_on", {})},
+        "secrets": set(service.get("secrets", [])),
+        "volumes": volumes,
+    }
+    for kind, names in asked.items():
+        faults.extend(f"{place}: {name} is none of the {kind}" for name in sorted(names - declared[kind]))
+    missing = set(re.findall(r"/run/secrets/([\w-]+)", text)) - asked["secrets"]
+    faults.extend(f"{place}: it is not given the secret {name}" for name in sorted(missing))
+
+
+def check_compose():
+    """Each file's services, by what it and those before it declare."""
+    declared = {"services": set(), "secrets": set(), "volumes": set()}
+    for name in ("compose.yaml", "compose.cluster.yaml"):
+        file = read(Path(folder, name))[0]
+        for kind, names in declared.items():
+            names.update(file.get(kind, {}))
+        for service, found in file["services"].items():
+            place = f"{name}: {service}"
+            check_service(place, found, declared)
+            base = found.get("extends")
+            if base and base["service"] not in read(Path(folder, base["file"]))[0]["services"]:
+                faults.append(f"{place}: {base['file']} has no service {base['service']}")
+
+
+check_compose()
+objects =objects = [(file, found) for file in manifests for found in read(file)]
 for file, found in objects:
     place = f"{file}: {found['kind']} {found['metadata']['name']}"
     if found["kind"] == "ConfigMap":
