@@ -123,6 +123,7 @@ configuration_is_nobody_elses() {
         '"one": {type: physical} "three": {type: physical} "two": {type: physical} '
     check "units that are started again" "$(grep -lx Restart=always /etc/systemd/system/*.service.d/pushline.conf | xargs -n 1 dirname | xargs -n 1 basename | tr '\n' ' ')" \
         "etcd.service.d patroni.service.d rabbitmq-server.service.d "
+    check "what rabbitmq-rejoin runs" "$(test -x "$(sed -n 's/^ExecStart=//p' /etc/systemd/system/rabbitmq-rejoin.service)" && echo yes)" yes
 }
 
 secrets_are_made_for_hosts
