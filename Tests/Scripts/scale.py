@@ -92,9 +92,21 @@ def cores(store, *words):
     return float(re.search(r"together +([\d.]+) cores", scale("--store", store, *words))[1])
 
 
+def hosts():
+    """What so many hosts of 16 cores can do at most, as deploy/scale says it."""
+    said = []
+    for number, store in (("1", "file"), ("3", "postgresql"), ("10", "postgresql")):
+        lines = scale("--hosts", number, "--cores", "16", "--store", store).splitlines()[1:]
+        said.append([re.match(r"  (.+?) {2,}([\d,]+)  (.+) end first", line).groups() for line in lines])
+    rows = [["", "one, a file", "three, PostgreSQL", "ten, PostgreSQL"]]
+    for (name, rate, _), *others in zip(*said):
+        rows.append([name, rate, *(f"{most} ({end})" for _, most, end in others)])
+    return table(*rows)
+
+
 text = PAGE.read_text()
-found = re.findall(r"(?m)^\| +\| (?:API|file) \|.*\n(?:\|.*\n)+", text)
-wanted = [costs(), sizes()]
+found = re.findall(r"(?m)^\| +\| (?:API|file|one, a file) \|.*\n(?:\|.*\n)+", text)
+wanted = [costs(), sizes(), hosts()]
 if len(found) != len(wanted):
     sys.exit(f"{PAGE} has {len(found)} tables of what was measured")
 if "--write" in sys.argv[1:]:
