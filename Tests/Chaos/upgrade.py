@@ -53,6 +53,9 @@ class Upgrade(cluster.Run):
         self.newer = pathlib.Path(options.bin)
         options.bin = options.upgrade_from
         self.older = pathlib.Path(options.bin)
+        # As a host has it: of the older, and read by the newer too.
+        found = [folder / "Config" / "pushline.yaml" for folder in self.older.parents]
+        options.config = next((str(file) for file in found if file.exists()), options.config)
         kind = Installation if options.broker else ClusteredInstallation
         self.installation = kind(options, say)
 
