@@ -41,7 +41,7 @@ struct Suspects: Sendable {
         let fingerprint = Self.fingerprint(of: delivery, in: self.queue)
         let retry = StoreRetry(logger: self.logger)
         return try await self.turn.withPermit(.normal) {
-            let note = { try await retry.run { try await self.store.suspect(fingerprint) } }
+            let note = { try await self.note(fingerprint, retry) }
             if try await note(), delivery.deliveryCount >= Self.limit, try await self.isLeft(note) {
                 return .dead(
                     reason: "it ended its worker before it was counted: delivered \(delivery.deliveryCount + 1) times"
@@ -57,6 +57,20 @@ struct Suspects: Sendable {
                 throw error
             }
         }
+    }
+
+    /// Notes a message.
+    ///
+    /// - Returns: Whether it was noted before: false where the note may be one of this call's own, whose answer was lost.
+    private func note(_ fingerprint: [UInt8], _ retry: StoreRetry) async throws -> Bool {
+        var mayBeOurs = false
+        let wasNoted = try await retry.run {
+            do { return try await self.store.suspect(fingerprint) } catch {
+                mayBeOurs = true
+                throw error
+            }
+        }
+        return wasNoted && !mayBeOurs
     }
 
     /// Whether a note stays: whoever made it has ended.

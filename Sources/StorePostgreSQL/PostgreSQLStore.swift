@@ -67,18 +67,44 @@ package final class PostgreSQLStore: SQLEngine {
     }
 
     package func rows(_ statements: [SQLStatement], size: ReadSize) async throws -> [[SQLRow]] {
-        try await self.read(statements).map(\.rows)
+        try await self.read(statements).rows
     }
 
     /// The reads are one round trip, and the writes with their commit another, or two where the value is made of the answers alone.
     package func attempt<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
-        let decision = try transaction.decide(try await self.read(transaction.reads).map(\.rows))
+        try await self.attempt(transaction) { try await self.read($0) }
+    }
+
+    /// The same, with reads without a snapshot for all: each sees what was committed when it began, and may take numbers.
+    func attemptReadingEach<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
+        try await self.attempt(transaction) { reads in
+            let reading = try await self.reads.read(reads.map(PostgreSQLStatement.init(shared:)))
+            return Found(rows: reading.answers.map(\.rows), generation: reading.generation)
+        }
+    }
+
+    /// Rows that were read.
+    private struct Found {
+        var rows: [[SQLRow]] = []
+        /// nil = nothing was read.
+        var generation: Int?
+    }
+
+    /// That there is nothing to write is committed, too, and so is not said of what a server shows that was replaced meanwhile
+    /// (rule 20).
+    private func attempt<Value: Sendable>(
+        _ transaction: SQLTransaction<Value>,
+        reading read: ([SQLStatement]) async throws -> Found
+    ) async throws -> Value {
+        let found = try await read(transaction.reads)
+        let decision = try transaction.decide(found.rows)
         let writes = decision.writes
-        guard !writes.isEmpty else { return try decision.value(of: []) }
+        guard !writes.isEmpty || found.generation != nil else { return try decision.value(of: []) }
         let answers: [SQLAnswer]?
         do {
             answers = try await self.writes.commit(
                 writes.map(PostgreSQLStatement.init(shared:)),
+                decidedBy: found.generation,
                 awaitsAnswers: decision.awaitsAnswers
             )
         } catch let failure as GuardFails { throw writes[failure.statement].guardError }
@@ -98,18 +124,18 @@ package final class PostgreSQLStore: SQLEngine {
     /// There is no such index: most jobs would be written to it three times.
     package var findsJobsByState: Bool { false }
 
-    /// Reads without a snapshot for all: each sees what was committed when it began, and may take numbers.
-    func readEach(_ statements: [SQLStatement]) async throws -> [[SQLRow]] {
-        try await self.reads.read(statements.map(PostgreSQLStatement.init(shared:))).map(\.rows)
-    }
-
     /// Several see one snapshot.
-    private func read(_ statements: [SQLStatement]) async throws -> [SQLAnswer] {
-        let sent = statements.map(PostgreSQLStatement.init(shared:))
-        guard sent.count > 1 else { return sent.isEmpty ? [] : try await self.reads.read(sent) }
-        let begin = PostgreSQLStatement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        let answers = try await self.reads.read([begin] + sent + [PostgreSQLStatement("COMMIT")])
-        return Array(answers.dropFirst().dropLast())
+    private func read(_ statements: [SQLStatement]) async throws -> Found {
+        var sent = statements.map(PostgreSQLStatement.init(shared:))
+        guard !sent.isEmpty else { return Found() }
+        let isOne = sent.count == 1
+        if !isOne {
+            let begin = PostgreSQLStatement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            sent = [begin] + sent + [PostgreSQLStatement("COMMIT")]
+        }
+        let reading = try await self.reads.read(sent)
+        let answers = isOne ? reading.answers[...] : reading.answers.dropFirst().dropLast()
+        return Found(rows: answers.map(\.rows), generation: reading.generation)
     }
 }
 

@@ -275,6 +275,32 @@ extension PipelineLoadTests {
             }
         }
 
+        /// It is published before the worker knows that the message is deferred, and is not one of the same work.
+        @Test func whatADeferralPublishesIsWorkedOn() async throws {
+            try await Self.with { site in
+                let message = OutgoingMessage(
+                    routingKey: Self.queue,
+                    properties: MessageProperties(type: "deliver", messageID: "\(MessageID(number: 1))", contentType: "x"),
+                    body: [1, 2, 3]
+                )
+                site.store.with { $0.open[MessageID(number: 1)] = Self.batches(1).map(\.key) }
+                site.store.with { state in
+                    state.afterDeferral = {
+                        await site.publish(1, Self.batches(1))
+                        while site.broker.unacknowledged(in: Self.queue) < 2, site.simulator.received().isEmpty {
+                            try? await Task.sleep(for: .milliseconds(10))
+                        }
+                        // Long enough for the copy to be handed on.
+                        try? await Task.sleep(for: .milliseconds(100))
+                    }
+                }
+                #expect(await site.broker.publish([message], deadline: .seconds(1)) == [.published])
+                try await site.work()
+                #expect(site.simulator.received().count == 1)
+                #expect(site.store.with { $0.outcomes.count } == 1)
+            }
+        }
+
         /// As when the message that it came in was split by another worker meanwhile.
         @Test(arguments: [true, false]) func aBatchInProgressElsewhereIsSentOnce(isRecordable: Bool) async throws {
             try await Self.with { site in

@@ -27,6 +27,8 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, SuspectStore, 
         var deferrals: [MessageID: Deferral] = [:]
         /// What was marked together.
         var marks: [[MessageID]] = []
+        /// What comes before a deferral is answered.
+        var afterDeferral: @Sendable () async -> Void = {}
     }
 
     private let state = NIOLockedValueBox(State())
@@ -89,10 +91,12 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, SuspectStore, 
     }
 
     func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool {
-        self.with { state in
+        let next = self.with { state in
             state.deferrals[message] = deferral
-            return true
+            return state.afterDeferral
         }
+        await next()
+        return true
     }
 
     func markPublished(_ messages: [OutboxMessage]) async throws {

@@ -27,6 +27,26 @@ import Undisturbed
         }
     }
 
+    /// Whose first answer is lost.
+    private final class UnansweredStore: SuspectStore {
+        let base: ScriptedOutbox
+        let isLost = NIOLockedValueBox(false)
+
+        init(_ base: ScriptedOutbox) { self.base = base }
+
+        func suspect(_ fingerprint: [UInt8]) async throws -> Bool {
+            let wasNoted = try await self.base.suspect(fingerprint)
+            let isFirst = self.isLost.withLockedValue { isLost in
+                defer { isLost = true }
+                return !isLost
+            }
+            guard !isFirst else { throw StoreError(.unknown, "test") }
+            return wasNoted
+        }
+
+        func clear(suspect fingerprint: [UInt8]) async throws { try await self.base.clear(suspect: fingerprint) }
+    }
+
     private let broker = InMemoryBroker()
     private let store = ScriptedOutbox()
     private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -194,6 +214,18 @@ import Undisturbed
         #expect(try await first.value == .over)
         #expect(try await second.value == .work(isRepeated: true))
         #expect(self.store.with { $0.suspects.isEmpty })
+    }
+
+    /// The answer to its note is lost, so that the note it finds then is its own.
+    @Test func whatItNotedItselfMakesNoSuspect() async throws {
+        let store = UnansweredStore(self.store)
+        let properties = MessageProperties(type: "deliver", messageID: "1", contentType: "x")
+        let delivery = Delivery(tag: 1, generation: 1, properties: properties, body: [1], deliveryCount: 3)
+        let turn = FairLimiter(permits: 1, slowAfter: nil)
+        var suspects = Suspects(store: store, queue: Self.queue, logger: self.logger, turn: turn)
+        suspects.patience = .milliseconds(10)
+        #expect(try await suspects.examine(delivery) { .work(isRepeated: true) } == .work(isRepeated: true))
+        #expect(store.isLost.withLockedValue { $0 } && self.store.with { $0.suspects.isEmpty })
     }
 
     @Test(arguments: [1, 2, 3]) func nothingIsReadBeforeARedeliveryIsCounted(redeliveries: Int) async throws {

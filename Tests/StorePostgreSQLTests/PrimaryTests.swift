@@ -107,6 +107,46 @@ import Undisturbed
         }
     }
 
+    /// What was read at the old primary decides nothing at the new one, nor that there is nothing to do.
+    @Test(arguments: [true, false]) func whatAnOldPrimaryShowsIsReadAgain(hasWrites: Bool) async throws {
+        _ = try TestServer.makeTables(self.schema)
+        let ports = try self.ports.map { try #require(Int($0)) }
+        let proxy = try CuttingProxy(before: ports[0])
+        defer { proxy.end() }
+        proxy.open(false)
+        var deadlines = TestServer.deadlines
+        (deadlines.heartbeat, deadlines.read) = (.milliseconds(20), .seconds(4))
+        let name = "again\(UUID().uuidString)"
+        let store = try PostgreSQLStore(
+            TestServer.plainAddresses([ports[1], proxy.port], schema: self.schema, words: "&application_name=\(name)"),
+            clock: self.clock,
+            deadlines: deadlines
+        )
+        let seen = NIOLockedValueBox<[String]>([])
+        let transaction = SQLTransaction(reading: "SELECT current_setting('port') AS port") { rows in
+            let port: String = try #require(rows.first)["port"]
+            if seen.withLockedValue({ $0.append(port); return $0.count }) == 1 {
+                proxy.open(true)
+                try Self.waitForConnections(of: name)
+            }
+            return SQLDecision(writing: hasWrites ? ["SELECT 1 AS n"] : [], giving: port)
+        }
+        #expect(try await store.perform(transaction) == self.ports[0])
+        #expect(seen.withLockedValue { $0.first } == self.ports[1])
+    }
+
+    /// Waits until a process uses the newer server: its heartbeat found it, and writes to it.
+    private static func waitForConnections(of name: String) throws {
+        let wire = try TestServer.owner()
+        let used = PostgreSQLStatement(
+            "SELECT 1 AS n FROM pg_stat_activity WHERE application_name = $1 AND query LIKE '%writer%'",
+            [.text(name)]
+        )
+        while try wire.exchange([used], until: .now + .seconds(30))[0].count == 0 {
+            Thread.sleep(forTimeInterval: 0.02)
+        }
+    }
+
     /// Somebody ends the wait for a standby: the commit is visible, and not safe until a later one is acknowledged.
     @Test func aWaitThatIsCancelledIsALostAnswer() async throws {
         let name = "waits\(UUID().uuidString)"

@@ -69,6 +69,8 @@ struct JobRoutes: Sendable {
     /// Cancels a send that has not finished.
     private func cancel(_ request: APIRequest) async throws -> Response {
         _ = try request.query.strict(known: [])
+        // Whoever is told that there is none sends to the end.
+        try await self.context.store.confirmReads()
         let job = try await self.visible(request)
         guard job.work.kind == .send else {
             throw Problem(.conflict, "only sends can be cancelled; this job changes a registration")

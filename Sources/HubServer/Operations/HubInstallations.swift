@@ -66,6 +66,8 @@ struct HubInstallations: Sendable {
 
     /// 204 whether it was there or not.
     func delete(_ id: String, _ request: HubRequest) async throws -> Response {
+        // What is not found is not deleted, and 204 all the same.
+        try await self.store.confirmReads()
         for found in try await self.find(id, request) { _ = try await self.changes.make(.delete(found.id), request) }
         return Response(status: .noContent)
     }

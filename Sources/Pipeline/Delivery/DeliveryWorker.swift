@@ -243,12 +243,9 @@ extension DeliveryWorker {
         do {
             verdict = try await self.work(on: id, delivery, from: queue, retry)
             switch verdict {
-            case .done: break
+            case .done, .publishAnew: break
             case .split:
                 try await Redeliveries(store: self.store, retry: retry).split(id, delivery, deadLetters, from: queue)
-            case .publishAnew:
-                _ = try await retry.run { try await self.store.defer(id, epoch: nil, Deferral()) }
-                CrashPoint.outboxDeferred.reach()
             case .dead(let reason): try await deadLetters.publish(delivery, from: queue, reason: reason)
             }
         } catch {
@@ -257,7 +254,13 @@ extension DeliveryWorker {
             if !(error is CancellationError) { try await self.acknowledge(ended, retry) }
             throw error
         }
-        try await self.acknowledge(self.inProgress.end(id, isDone: verdict == .done), retry)
+        let ended = self.inProgress.end(id, isDone: verdict == .done)
+        if verdict == .publishAnew {
+            // Behind the end, so that a copy published at once by the sweeper does not join, and is not acknowledged with these.
+            _ = try await retry.run { try await self.store.defer(id, epoch: nil, Deferral()) }
+            CrashPoint.outboxDeferred.reach()
+        }
+        try await self.acknowledge(ended, retry)
     }
 
     /// Sends a message's batches and records their outcomes, as far as they are open.

@@ -145,13 +145,13 @@ package struct SendWorker: Service {
         let hadCopy = self.inProgress.end(id)
         let isLost =
             switch end {
-            case .nothing, .waiting: false
+            case .waiting: false
             case .deferred(let claim, let deferral): try await !self.deferMessage(claim, deferral, retry: retry)
-            case .lost: true
+            case .nothing, .lost: true
             }
         guard isLost, hadCopy else { return }
         // The process that took over may have published the copy that joined here, and then none would work on it (rule
-        // 4).
+        // 4); of a message that is done there is no row.
         _ = try await retry.run { try await self.store.defer(id, epoch: nil, Deferral()) }
         CrashPoint.outboxDeferred.reach()
     }
@@ -290,10 +290,10 @@ package struct SendWorker: Service {
         do {
             switch try await self.slice(of: claim, exclusive: false).progress {
             case .done: return .ended(.nothing)
-            case .lost: return .ended(.lost)
             case .more(let next, _) where next.isClaimed: return .claimed(next)
             case .blocked(let next, _, _) where next.isClaimed: return .claimed(next)
-            case .more, .blocked: break
+            // What was peeked at has changed: it may have been published again meanwhile, and this is its copy.
+            case .lost, .more, .blocked: break
             }
         } catch is HubError {
             retry.logger.debug("The hub is not ready; the message is claimed and tried again")

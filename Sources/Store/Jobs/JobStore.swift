@@ -1,7 +1,7 @@
 package import PushModel
 
 /// Accepted jobs and their outcomes.
-package protocol JobStore: Sendable {
+package protocol JobStore: ConfirmsReads {
     /// Jobs in their present state: a page of a list, newest first, or those of some ids, in the order of these.
     ///
     /// - Throws: ``StoreError``.

@@ -1,7 +1,7 @@
 package import PushModel
 
 /// The registrations of the embedded hub.
-package protocol RegistrationStore: Sendable {
+package protocol RegistrationStore: ConfirmsReads {
     /// Applies a change in one transaction; the removal of a user, in parts.
     ///
     /// A change applies only where the registration's version is below the job's sequence; repeating the very same change gives the

@@ -57,12 +57,11 @@ extension PostgreSQLStore: FanOutEngine {
     /// and so if the answer to the commit is lost.
     private func commit(
         of claim: FanOutClaim,
-        _ make: (ClaimedMessage) -> some StepCommit
+        _ make: (ClaimedMessage) -> some StepCommit & Sendable
     ) async throws -> FanOutResult {
         let ended = try await self.repeating {
             let commit = make(ClaimedMessage(claim, clock: self.clock, rows: OutboxRows.self))
-            let read = try await self.readEach(commit.reads)
-            return try await self.attempt(SQLTransaction(commit.decide(read)))
+            return try await self.attemptReadingEach(SQLTransaction(reading: commit.reads) { try commit.decide($0) })
         }
         return await self.finish(ended)
     }

@@ -23,8 +23,9 @@ extension PostgreSQLStore: OutboxStore {
         let number = try await self.number(of: app)
         return try await self.repeating {
             let acceptance = self.acceptance(of: listed, works, number: number, joining: message)
-            let read = try await self.readEach(acceptance.reads)
-            return try await self.attempt(SQLTransaction(acceptance.decide(read)))
+            return try await self.attemptReadingEach(
+                SQLTransaction(reading: acceptance.reads) { try acceptance.decide($0) }
+            )
         }
     }
 

@@ -46,7 +46,7 @@ final class ConnectionPool: Sendable {
     ///
     /// - Returns: The answers to the statements.
     /// - Throws: ``StoreError``; ``ReadIsOld``.
-    func read(_ statements: [PostgreSQLStatement]) async throws -> [SQLAnswer] {
+    func read(_ statements: [PostgreSQLStatement]) async throws -> PooledConnection.Reading {
         let end = ContinuousClock.now + self.deadlines.read
         return try await self.serve(until: end, nil) { try $0.read(statements, until: end) }
     }
@@ -55,14 +55,20 @@ final class ConnectionPool: Sendable {
     ///
     /// - Parameters:
     ///   - statements: The statements of a transaction.
+    ///   - generation: Of the connection over which was read what they were decided by; nil = nothing was read.
     ///   - awaitsAnswers: Whether the answers are there before it is committed, and so are never lost.
     /// - Returns: The answers, when all is durable; nil = they are lost.
     /// - Throws: ``StoreError``; ``GuardFails``; ``ReadIsOld``.
-    func commit(_ statements: [PostgreSQLStatement], awaitsAnswers: Bool) async throws -> [SQLAnswer]? {
+    func commit(
+        _ statements: [PostgreSQLStatement],
+        decidedBy generation: Int? = nil,
+        awaitsAnswers: Bool
+    ) async throws -> [SQLAnswer]? {
         let (now, deadline) = (ContinuousClock.now, CommitDeadline.current)
         let patience = now + self.deadlines.read
         let transaction = PooledConnection.Transaction(
             statements: statements,
+            generation: generation,
             awaitsAnswers: awaitsAnswers,
             deadline: deadline,
             patience: min(patience, deadline?.limit ?? patience),

@@ -28,9 +28,18 @@ final class PooledConnection: @unchecked Sendable {
 
     init(_ servers: Servers, _ clock: StoreClock) { (self.servers, self.clock) = (servers, clock) }
 
+    /// Answers to reads.
+    struct Reading: Sendable {
+        let answers: [SQLAnswer]
+        /// Of the connection they came over.
+        let generation: Int
+    }
+
     /// What is committed together.
     struct Transaction: AwaitsCommit, Sendable {
         let statements: [PostgreSQLStatement]
+        /// Of the connection over which was read what it was decided by; nil = nothing was read.
+        let generation: Int?
         /// Whether the answers are there before it is committed.
         let awaitsAnswers: Bool
         let deadline: CommitDeadline?
@@ -38,17 +47,23 @@ final class PooledConnection: @unchecked Sendable {
         let patience: ContinuousClock.Instant
         /// Until when it is to be known what became of it.
         let end: ContinuousClock.Instant
+
+        /// Whether what it was decided by was read in a generation, if anything was.
+        func isDecided(by generation: Int) -> Bool { self.generation.map { $0 == generation } ?? true }
     }
 
     /// Sends statements that read.
     ///
     /// - Returns: The answers to them all, of a server that was the primary a moment ago or later.
     /// - Throws: ``StoreError``; ``ReadIsOld``.
-    func read(_ statements: [PostgreSQLStatement], until end: ContinuousClock.Instant) throws -> [SQLAnswer] {
+    func read(_ statements: [PostgreSQLStatement], until end: ContinuousClock.Instant) throws -> Reading {
         do throws(WireFault) {
             var (connection, attempt) = (try self.connected(until: end), 1)
             while true {
-                do throws(WireFault) { return try self.answers(to: statements, over: connection, until: end) } catch {
+                do throws(WireFault) {
+                    let answers = try self.answers(to: statements, over: connection, until: end)
+                    return Reading(answers: answers, generation: connection.generation)
+                } catch {
                     guard case .lost = error, attempt < Self.attempts, ContinuousClock.now < end else { throw error }
                 }
                 // A server that was started anew ends its connections; whoever reads need not know.
@@ -92,6 +107,9 @@ final class PooledConnection: @unchecked Sendable {
 
     /// Commits a transaction, once, whatever becomes of the answer.
     ///
+    /// What was read over a connection that is over is read again, for it may be older than what another server has by now: a
+    /// number that was taken there may be lower than those of later jobs.
+    ///
     /// - Returns: The answers to its statements; nil = it is committed, and they are lost.
     /// - Throws: ``StoreError``, `unknown` where nothing could be found out in time; ``GuardFails``; ``ReadIsOld``. But for `unknown`
     ///   nothing was written, or an answer cannot be read.
@@ -101,6 +119,7 @@ final class PooledConnection: @unchecked Sendable {
             throw transaction.isOver ? StoreError.overdue : error.ofRead
         }
         guard !transaction.isOver else { throw StoreError.overdue }
+        guard transaction.isDecided(by: connection.generation) else { throw ReadIsOld() }
         transaction.deadline?.begin()
         var attempt = 1
         while true {
@@ -125,6 +144,9 @@ final class PooledConnection: @unchecked Sendable {
             // It is not committed, and cannot be any more.
             let isLate = ContinuousClock.now + self.servers.deadlines.commit > transaction.end
             guard attempt < Self.attempts, !isLate else { throw fault.ofRead }
+            guard transaction.isDecided(by: connection.generation) else {
+                throw ContinuousClock.now < transaction.patience ? ReadIsOld() : fault.ofRead
+            }
             self.count("repeated", fault)
             attempt += 1
         }

@@ -3,7 +3,7 @@ import Store
 package import StoreKit
 
 /// What a driver does for the statements that all drivers share.
-package protocol SQLEngine: Sendable {
+package protocol SQLEngine: ConfirmsReads {
     var clock: StoreClock { get }
     /// Seals the cursors of lists.
     var cursors: ListCursors { get }
@@ -22,12 +22,6 @@ package protocol SQLEngine: Sendable {
     /// - Throws: ``ReadIsOld`` where nothing was written, because what was read has changed; what the transaction throws;
     ///   ``StoreError``.
     func attempt<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value
-
-    /// Makes sure that what is read from now on is not what a server shows that was replaced meanwhile: by a write that it
-    /// acknowledges. An engine that has no other server is always sure.
-    ///
-    /// - Throws: ``StoreError``.
-    func confirmReads() async throws
 
     /// Counts a job that came to its end, for the metrics.
     func countFinished(_ state: Job.State)
@@ -52,8 +46,6 @@ package protocol SQLEngine: Sendable {
 }
 
 extension SQLEngine {
-    package func confirmReads() async throws {}
-
     /// Reads what a message of the broker stands for.
     ///
     /// Whoever finds nothing of it acknowledges it, and a message whose row is there all the same would not come again before its
