@@ -1,5 +1,5 @@
 package import PushModel
-import Store
+package import Store
 package import StoreKit
 
 /// What a driver does for the statements that all drivers share.
