@@ -1,4 +1,5 @@
 package import PushModel
+import Store
 package import StoreKit
 package import StoreSQL
 
