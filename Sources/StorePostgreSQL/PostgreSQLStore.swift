@@ -72,19 +72,16 @@ package final class PostgreSQLStore: SQLEngine {
 
     /// The reads are one round trip, and the writes with their commit another, or two where the value is made of the answers alone.
     package func attempt<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
-        try await self.attempt(transaction) { try await self.read($0) }
+        try await self.attempt(transaction, reading: self.read)
     }
 
-    /// The same, with reads without a snapshot for all: each sees what was committed when it began, and may take numbers.
+    /// The same, by ``readEach(_:)``.
     func attemptReadingEach<Value: Sendable>(_ transaction: SQLTransaction<Value>) async throws -> Value {
-        try await self.attempt(transaction) { reads in
-            let reading = try await self.reads.read(reads.map(PostgreSQLStatement.init(shared:)))
-            return Found(rows: reading.answers.map(\.rows), generation: reading.generation)
-        }
+        try await self.attempt(transaction, reading: self.readEach)
     }
 
     /// Rows that were read.
-    private struct Found {
+    struct Found {
         var rows: [[SQLRow]] = []
         /// nil = nothing was read.
         var generation: Int?
@@ -123,6 +120,12 @@ package final class PostgreSQLStore: SQLEngine {
 
     /// There is no such index: most jobs would be written to it three times.
     package var findsJobsByState: Bool { false }
+
+    /// Reads without a snapshot for all: each sees what was committed when it began, and may take numbers.
+    func readEach(_ statements: [SQLStatement]) async throws -> Found {
+        let reading = try await self.reads.read(statements.map(PostgreSQLStatement.init(shared:)))
+        return Found(rows: reading.answers.map(\.rows), generation: reading.generation)
+    }
 
     /// Several see one snapshot.
     private func read(_ statements: [SQLStatement]) async throws -> Found {

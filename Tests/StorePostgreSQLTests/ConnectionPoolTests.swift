@@ -57,7 +57,7 @@ import Undisturbed
         // When it is made again, it does not sleep.
         _ = try self.owner("UPDATE nap SET seconds = 0")
         #expect(try self.owner("SELECT pg_terminate_backend(pid) AS ended \(asleep)", .text(name)).count == 1)
-        #expect(try await answers[0].count == 1)
+        #expect(try await answers.answers[0].count == 1)
     }
 
     @Test func aConnectionThatHasEndedIsNotUsed() async throws {
@@ -65,7 +65,7 @@ import Undisturbed
         let pool = try self.pool(words: "&application_name=\(name)")
         func process() async throws -> Int64 {
             let question = PostgreSQLStatement("SELECT pg_backend_pid()::bigint AS process")
-            return try await pool.read([question])[0].rows[0]["process"]
+            return try await pool.read([question]).answers[0].rows[0]["process"]
         }
         let before = try await process()
         let ended = try self.owner(

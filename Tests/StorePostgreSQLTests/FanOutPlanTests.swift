@@ -51,7 +51,7 @@ import Undisturbed
     }
 
     private func statements(_ commit: some StepCommit) async throws -> [SQLStatement] {
-        commit.reads + (try commit.decide(await self.store.readEach(commit.reads))).writes
+        commit.reads + (try commit.decide(await self.store.readEach(commit.reads).rows)).writes
     }
 
     private func groupReads(_ message: MessageID) async throws -> SmallSendReads {

@@ -36,7 +36,7 @@ import Undisturbed
         let message = OutboxMessage(id: MessageID(number: 1), app: .default, queue: .send, priority: .normal)
         var taking = DueTaking(now: now, limits: try RateLimitRows([], now: now))
         taking.add(DueMessage(message: message, app: 1, state: .ready, size: 0), named: [:])
-        let decision = try acceptance.decide(try await self.store.readEach(acceptance.reads))
+        let decision = try acceptance.decide(try await self.store.readEach(acceptance.reads).rows)
         var statements = acceptance.reads
         statements += decision.writes
         statements += reads.statements
