@@ -280,7 +280,11 @@ extension PipelineLoadTests {
             try await Self.with { site in
                 let message = OutgoingMessage(
                     routingKey: Self.queue,
-                    properties: MessageProperties(type: "deliver", messageID: "\(MessageID(number: 1))", contentType: "x"),
+                    properties: MessageProperties(
+                        type: "deliver",
+                        messageID: "\(MessageID(number: 1))",
+                        contentType: "x"
+                    ),
                     body: [1, 2, 3]
                 )
                 site.store.with { $0.open[MessageID(number: 1)] = Self.batches(1).map(\.key) }

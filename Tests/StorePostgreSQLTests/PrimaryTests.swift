@@ -125,7 +125,9 @@ import Undisturbed
         let seen = NIOLockedValueBox<[String]>([])
         let transaction = SQLTransaction(reading: "SELECT current_setting('port') AS port") { rows in
             let port: String = try #require(rows.first)["port"]
-            if seen.withLockedValue({ $0.append(port); return $0.count }) == 1 {
+            if seen.withLockedValue({
+                $0.append(port); return $0.count
+            }) == 1 {
                 proxy.open(true)
                 try Self.waitForConnections(of: name)
             }
