@@ -104,9 +104,23 @@ def hosts():
     return table(*rows)
 
 
+def workers():
+    """A send to a million with so many delivery workers: devices a second, and CPU a device."""
+    rows = [["", "one delivery worker", "two", "three"]]
+    for store, name in (("file", "a file"), ("postgresql", "PostgreSQL")):
+        cells = []
+        for number in "123":
+            used = MEASURED[store]["workers"][number]
+            cost = microseconds(sum(used.get(program, 0) for program in PROGRAMS))
+            server = f" and {microseconds(used['postgresql'])}" if "postgresql" in used else ""
+            cells.append(f"{used['devices_per_s']:,.0f} ({cost}{server} µs)")
+        rows.append([name, *cells])
+    return table(*rows)
+
+
 text = PAGE.read_text()
-found = re.findall(r"(?m)^\| +\| (?:API|file|one, a file) \|.*\n(?:\|.*\n)+", text)
-wanted = [costs(), sizes(), hosts()]
+found = re.findall(r"(?m)^\| +\| (?:API|file|one, a file|one delivery worker) \|.*\n(?:\|.*\n)+", text)
+wanted = [costs(), sizes(), hosts(), workers()]
 if len(found) != len(wanted):
     sys.exit(f"{PAGE} has {len(found)} tables of what was measured")
 if "--write" in sys.argv[1:]:
