@@ -12,6 +12,10 @@ CHAOS_SERVER=
 CHAOS_STORE="file"
 # What is run, but for three hosts.
 CHAOS_SCRIPT="$ROOT/Tests/Chaos"
+# What all programs read.
+CHAOS_CONFIG="$ROOT/Config/pushline.yaml"
+# Where the programs are that begin, if those of BIN come later: they make the tables, which are then of their version.
+CHAOS_OLDER=
 
 chaos_packages() { PREPARE_PACKAGES+=(python3 python3-pika util-linux); }
 
@@ -70,7 +74,7 @@ chaos_run() {
         CHAOS_SERVER="$dir/postgres"
         postgres_admit "$dir"
         postgres_start_one "$CHAOS_SERVER" "$dir/run" {LOCK_FD}>&- || die "PostgreSQL did not start. Its log is ${CHAOS_SERVER#"$ROOT"/}/server.log"
-        postgres_make_tables "$CHAOS_SERVER" "$bin/pushline" >"$dir/run/migrate.log" 2>&1 ||
+        postgres_make_tables "$CHAOS_SERVER" "${CHAOS_OLDER:-$bin}/pushline" "$CHAOS_CONFIG" >"$dir/run/migrate.log" 2>&1 ||
             die "the tables could not be made: $(tail -n 1 "$dir/run/migrate.log")"
         server=(--server "$CHAOS_SERVER")
     # A small disk of the store's own, to be filled and made read-only.
@@ -83,7 +87,7 @@ chaos_run() {
     (
         exec {LOCK_FD}>&-
         export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$ROOT/deploy/lib"
-        command=("$python" "$CHAOS_SCRIPT" --folder "$dir/run" --bin "$bin" --config "$ROOT/Config/pushline.yaml"
+        command=("$python" "$CHAOS_SCRIPT" --folder "$dir/run" --bin "$bin" --config "$CHAOS_CONFIG"
             --root "$ROOT" --broker "$CHAOS_BROKER" "${disk[@]}" "${server[@]}" "$@")
         if [ "${#disk[@]}" -eq 0 ]; then exec setsid "${command[@]}"; fi
         # shellcheck disable=SC2016

@@ -41,7 +41,7 @@ cluster_run() {
         export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$ROOT/deploy/lib"
         # The bridge, the push services and the clients are in the namespace that this makes.
         exec setsid unshare --net --mount --uts --propagation private "$python" "$CLUSTER_SCRIPT" \
-            --folder "$dir/run" --bin "$bin" --config "$ROOT/Config/pushline.yaml" --root "$ROOT" "$@"
+            --folder "$dir/run" --bin "$bin" --config "$CHAOS_CONFIG" --root "$ROOT" "$@"
     ) </dev/null &
     CHAOS_PID=$!
     wait "$CHAOS_PID" || status=$?

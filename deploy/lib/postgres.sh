@@ -6,8 +6,8 @@
 #                            starts a server of DIR with the database "pushline", for the role "pushline" of the programs, and
 #                            "pushline_owner" of the tables, whose folder of locks is LOCKS. DIR/settings then has what programs are told,
 #                            a variable a line; SETTINGS are the server's own, such as max_wal_size=4GB
-#   postgres_make_tables DIR PROGRAM
-#                            makes the tables of that server with the command line tool PROGRAM
+#   postgres_make_tables DIR PROGRAM [CONFIG]
+#                            makes the tables of that server with the command line tool PROGRAM, whose configuration file is CONFIG
 #   postgres_kill DIR        ends that server with all its processes at once, as a crash does
 #   postgres_again DIR       starts it again, where it was
 #   postgres_restart DIR     ends it in order, and starts it again
@@ -129,7 +129,8 @@ postgres_restart() { postgres_run pg_ctl -D "$1/server" -m fast -w stop >/dev/nu
 postgres_make_tables() {
     local dir=$1 settings
     mapfile -t settings <"$dir/settings"
-    env "${settings[@]}" "$2" store migrate --owner pushline_owner --password-file "$dir/password" --config "$ROOT/Config/pushline.yaml"
+    env "${settings[@]}" "$2" store migrate --owner pushline_owner --password-file "$dir/password" \
+        --config "${3:-$ROOT/Config/pushline.yaml}"
 }
 
 # Prints the ids of a server's processes, the first of them before those that it has started.
