@@ -148,7 +148,7 @@ class Verdict:
         former = {item: devices for wards in self.load.wards for item, devices in wards.devices.items()}
         rows = self.rows('SELECT "row", id, pns, handle FROM registration')
         devices = {row: former.get(item, {(names.get(pns), handle)}) for row, item, pns, handle in rows}
-        accepted, counted = set(), collections.defaultdict(set)
+        arrived, counted = [], collections.defaultdict(set)
         for job, pns, row, kind in self.rows('SELECT job, pns, "row", class FROM delivery'):
             if pns in counted[job, row]:
                 self.counted_twice += 1
@@ -160,12 +160,12 @@ class Verdict:
             listed = self.load.sends[marker]["listed"]
             known = [listed[row - PLACES - 1]] if row > PLACES else devices.get(row, ())
             keys = [(*device, marker) for device in known if device[0] == names[pns]]
-            key = next((key for key in keys if key in self.witness.seen), None)
-            if key is None:
+            if seen := [key for key in keys if key in self.witness.seen]:
+                arrived.append(seen)
+            else:
                 self.lost += 1
                 self.faults.append(f"{marker}: device {row} is counted as accepted, and {names[pns]} has seen nothing")
-            else:
-                accepted.add(key)
+        accepted = self._matched(arrived)
         # An audience is read service by service: whoever moves meanwhile to another one may be met at both.
         self.moved = sum(1 for services in counted.values() if len(services) > 1)
         for (job, row), services in counted.items():
@@ -176,7 +176,7 @@ class Verdict:
         for key, ids in self.witness.seen.items():
             if not re.fullmatch(r"c\d+", key[2] or ""):
                 continue
-            more = len(ids) - (1 if key in accepted else 0)
+            more = max(0, len(ids) - accepted.get(key, 0))
             self.duplicates += more
             if more:
                 self.repeated.append(key in accepted)
@@ -185,6 +185,34 @@ class Verdict:
             if key[0] == "apns" and key[:2] not in moving and len(set(ids)) > 1:
                 self.faults.append(f"{key[2]}: copies to one device at {key[0]} carry different ids: {sorted(set(ids))}")
         self.accepted = accepted
+
+    def _matched(self, arrived):
+        """How many devices that are counted as accepted each message to a handle is for.
+
+        A device of wards has had several handles, and a handle several devices; which it was then nobody notes. So each device gets a copy
+        that no other has, as far as that is possible at all.
+        """
+        owners = collections.defaultdict(list)
+
+        def place(keys, tried):
+            for key in keys:
+                if key in tried:
+                    continue
+                tried.add(key)
+                if len(owners[key]) < len(self.witness.seen[key]):
+                    owners[key].append(keys)
+                    return True
+                for number, other in enumerate(owners[key]):
+                    if place(other, tried):
+                        owners[key][number] = keys
+                        return True
+            return False
+
+        # Who has no choice comes first.
+        for keys in sorted(arrived, key=len):
+            if not place(keys, set()):
+                owners[keys[0]].append(keys)
+        return {key: len(devices) for key, devices in owners.items()}
 
     def _natives(self):
         """Whatever arrived in a service's own words against the form that was given."""
