@@ -65,8 +65,8 @@ struct Suspects: Sendable {
     private func note(_ fingerprint: [UInt8], _ retry: StoreRetry) async throws -> Bool {
         var mayBeOurs = false
         let wasNoted = try await retry.run {
-            do { return try await self.store.suspect(fingerprint) } catch {
-                mayBeOurs = true
+            do { return try await self.store.suspect(fingerprint) } catch let error as StoreError {
+                mayBeOurs = mayBeOurs || error.code == .unknown
                 throw error
             }
         }

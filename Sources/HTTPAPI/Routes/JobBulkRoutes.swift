@@ -19,6 +19,7 @@ struct JobBulkRoutes: Sendable {
 
     private func cancel(_ request: APIRequest) async throws -> Response {
         let (query, words, isDryRun) = try await self.query(request)
+        if !isDryRun { try await self.context.store.confirmReads() }
         let part = try await self.part(query)
         guard !isDryRun else {
             return Self.answer(

@@ -69,7 +69,7 @@ struct JobRoutes: Sendable {
     /// Cancels a send that has not finished.
     private func cancel(_ request: APIRequest) async throws -> Response {
         _ = try request.query.strict(known: [])
-        // Whoever is told that there is none sends to the end.
+        // Where it says that there is no such job, the job goes on.
         try await self.context.store.confirmReads()
         let job = try await self.visible(request)
         guard job.work.kind == .send else {

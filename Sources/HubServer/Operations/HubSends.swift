@@ -89,6 +89,7 @@ struct HubSends: Sendable {
 
     /// Stops a scheduled send that has not begun.
     func cancel(_ id: String, _ request: HubRequest) async throws -> Response {
+        try await self.store.confirmReads()
         guard let id = JobID(id), let job = try await self.store.job(id, app: request.app), job.work.kind == .send
         else {
             throw Problem(.notFound, "no such notification")

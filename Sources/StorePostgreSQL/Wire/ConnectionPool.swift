@@ -48,7 +48,8 @@ final class ConnectionPool: Sendable {
     /// - Throws: ``StoreError``; ``ReadIsOld``.
     func read(_ statements: [PostgreSQLStatement]) async throws -> PooledConnection.Reading {
         let end = ContinuousClock.now + self.deadlines.read
-        return try await self.serve(until: end, nil) { try $0.read(statements, until: end) }
+        // One that begins just before its end would be given up, and its connection with it.
+        return try await self.serve(until: end - self.deadlines.read / 10, nil) { try $0.read(statements, until: end) }
     }
 
     /// Commits.

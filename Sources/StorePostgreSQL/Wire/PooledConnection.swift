@@ -120,7 +120,8 @@ final class PooledConnection: @unchecked Sendable {
         }
         guard !transaction.isOver else { throw StoreError.overdue }
         guard transaction.isDecided(by: connection.generation) else { throw ReadIsOld() }
-        transaction.deadline?.begin()
+        let hasWrites = !transaction.statements.isEmpty
+        if hasWrites { transaction.deadline?.begin() }
         var attempt = 1
         while true {
             let number = self.row.serial + 1
@@ -132,10 +133,10 @@ final class PooledConnection: @unchecked Sendable {
             } catch {
                 fault = try self.loss(error, of: transaction, over: connection)
             }
-            let end = fault.mayBeCommitted ? transaction.end : transaction.patience
+            let end = fault.mayBeCommitted && hasWrites ? transaction.end : transaction.patience
             do throws(WireFault) { connection = try self.connectedAgain(until: end) } catch {
                 self.count("unknown", fault)
-                throw fault.ofWrite
+                throw hasWrites ? fault.ofWrite : fault.ofRead
             }
             if self.row.serial >= number {
                 self.count("committed", fault)
@@ -268,7 +269,11 @@ final class PooledConnection: @unchecked Sendable {
 
     /// The connection, or another where it is over.
     private func connected(until end: ContinuousClock.Instant) throws(WireFault) -> Servers.Connection {
-        if let current, current.generation == self.servers.generation, current.wire.isAlive { return current }
+        if let current, current.generation == self.servers.generation {
+            if current.wire.isAlive { return current }
+            // Its server is perhaps another now, which has not all that others have read there.
+            self.servers.lost(current.generation)
+        }
         self.current = nil
         let connection: Servers.Connection
         do throws(StoreError) { connection = try self.servers.connect(until: end) } catch {
