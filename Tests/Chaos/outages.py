@@ -54,6 +54,7 @@ class Outages:
             "hung-server": Outage(self._hung_server, holds_up_commits=True),
             "hung-node": Outage(self._hung_node, ALL_WORKERS),
             "apart": Outage(self._apart, ALL_WORKERS),
+            "hung-start": Outage(self._hung_start, ALL_WORKERS),
             "standby": Outage(self._standby, holds_up_commits=True),
             "standby-cut": Outage(self._standby_cut, ALL_WORKERS, holds_up_commits=True),
             "lost-answers": Outage(self._lost_answers, holds_up_commits=True),
@@ -199,7 +200,22 @@ class Outages:
 
     def _handle_partitions(self, way):
         for host in self.hosts.all:
-            run(*host.inside("rabbitmq"), "env", "HOME=/var/lib/rabbitmq", "rabbitmqctl", "-q", "eval", f"application:set_env(rabbit, cluster_partition_handling, {way}).")
+            self._tell_node(host, f"application:set_env(rabbit, cluster_partition_handling, {way}).")
+
+    def _hung_start(self, chance):
+        """A node that does not finish its start, as one did that had been paused: this one is only marked so."""
+        host = chance.choice(self.hosts.all)
+        node = host.processes["rabbitmq"]
+        self._tell_node(host, "rabbit_boot_state:set(booting).")
+        end = time.monotonic() + WHOLE
+        while host.processes["rabbitmq"] is node:
+            if time.monotonic() > end:
+                raise RuntimeError("a node that does not finish its start is not started anew")
+            time.sleep(0.5)
+
+    @staticmethod
+    def _tell_node(host, words):
+        run(*host.inside("rabbitmq"), "env", "HOME=/var/lib/rabbitmq", "rabbitmqctl", "-q", "eval", words)
 
     # ---- The time ----
 
