@@ -35,7 +35,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def arguments():
-    parser = script.parser(__doc__, accounts=0, devices=8000)
+    parser = script.parser(__doc__, accounts=0, devices=8000, server=None)
     parser.add_argument("--campaign", type=int, default=200_000, help="devices that are registered and sent to (%(default)s)")
     return parser.parse_args()
 
