@@ -57,7 +57,7 @@ class Spread:
         self.installation.start()
         self._register()
         measured = self._measured()
-        say(f"{'hosts':<6} {'devices/s':>10}  " + "  ".join(f"{part:>15}" for part in (*PARTS.values(), "programs")[1:]))
+        say(f"{'hosts':<6} {'devices/s':>10}  " + "  ".join(f"{part:>15}" for part in (*dict.fromkeys(PARTS.values()), "programs")))
         hosts = self.installation.hosts.all
         programs = {}
         for count in (3, 2, 1):
